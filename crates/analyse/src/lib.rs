@@ -1,0 +1,12 @@
+//! What the facts of a profile mean: from points to cost functions, from cost functions to what the user
+//! should look at first and what tomorrow's input will cost.
+//!
+//! # Design constraints
+//! - Pure: facts in, conclusions out; no I/O, no printing, no knowledge of how facts were measured.
+//! - Deterministic: the same profile gives the same conclusions, bit for bit, on any number of cores.
+//! - Never concludes more than the data allow: an unknown fit stays unknown in every conclusion drawn from it.
+#![forbid(unsafe_code)]
+
+pub mod growth;
+
+pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals};
