@@ -9,7 +9,15 @@
 #![forbid(unsafe_code)]
 
 pub mod class;
+pub mod formula;
 pub mod growth;
 
+mod points;
+mod regime;
+mod select;
+mod solve;
+mod verdict;
+
 pub use class::Class;
-pub use growth::{Fit, Piece, Sample, Verdict};
+pub use growth::{Fit, Piece, Sample, Term, Verdict};
+pub use verdict::fit;

@@ -1,0 +1,343 @@
+//! Cost functions that change their law at some size: a cache that overflows, a table that degenerates, an
+//! algorithm with a threshold.
+//!
+//! Two shapes of change are told apart:
+//! - a *jump*: two unrelated curves `a + b·g(n)` that meet at a size;
+//! - an *onset*: one curve goes on, and from a size m a second cost `c·h(n − m)` is added to it.
+//!
+//! A cheap scan over all breaks and classes (least squares of relative errors, running sums) says whether a
+//! break is worth a look and where; only the best few are solved in earnest. Each then competes with the
+//! unbroken curve by evidence, so that a break must pay for its place and for its extra coefficients.
+
+use crate::class::Class;
+use crate::growth::Term;
+use crate::points::{Points, index};
+use crate::select::{Selection, constant};
+use crate::solve::{Model, Normal, PARAMETERS_MAX, Scratch, Solved, solve};
+
+/// Prior probability that a routine changes its law, for each of the two shapes.
+const PRIOR_JUMP: f64 = 0.02;
+const PRIOR_ONSET: f64 = 0.02;
+/// Fewest different sizes in a regime.
+const SIZES_MIN: usize = 3;
+/// Fewest different sizes for which a break is considered at all.
+const SIZES_MIN_BOTH: usize = 7;
+/// Least gain of the scan, in units of log likelihood, that makes a break worth a look.
+const GAIN_MIN: f64 = 4.0;
+/// Breaks that are solved in earnest.
+const JUMPS_TRIED: usize = 3;
+const ONSETS_TRIED: usize = 3;
+/// Positions at which the scan for an onset looks.
+const ONSET_POSITIONS: usize = 14;
+
+/// Laws before the onset, and of what is added.
+const ONSET_BASE: [Class; 5] = [Class::Constant, Class::Log, Class::Linear, Class::NLogN, Class::Quadratic];
+const ONSET_ADDED: [Class; 4] = [Class::Linear, Class::NLogN, Class::Quadratic, Class::Cubic];
+
+/// Two unrelated curves.
+pub(crate) struct Jump {
+    /// Index of the first point of the second regime.
+    pub at: usize,
+    pub left: Selection,
+    pub right: Selection,
+    /// Natural logarithm of prior times evidence.
+    pub weight: f64,
+}
+
+/// One curve, and another added to it from a size on.
+pub(crate) struct Onset {
+    /// Index of the first point after the onset.
+    pub at: usize,
+    pub base: Class,
+    pub added: Class,
+    /// The base alone.
+    pub base_terms: Vec<Term>,
+    pub terms: Vec<Term>,
+    pub solved: Solved,
+    /// Natural logarithm of prior times evidence.
+    pub weight: f64,
+}
+
+/// Everything found.
+#[derive(Default)]
+pub(crate) struct Breaks {
+    pub jumps: Vec<Jump>,
+    pub onsets: Vec<Onset>,
+}
+
+/// Looks for breaks within the points `range`.
+pub(crate) fn breaks(points: &Points, (from, to): (usize, usize), scratch: &mut Scratch) -> Breaks {
+    let mut breaks = Breaks::default();
+    if points.distinct_in(from, to) < SIZES_MIN_BOTH {
+        return breaks;
+    }
+    let positions = positions(points, from, to);
+    let scan = Scan::new(points, from, to);
+    let floor = (to - from) as f64 * points.floor2;
+    let mut splits: Vec<(f64, usize)> = positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
+    splits.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let Some(&(best, _)) = splits.first() else { return breaks };
+    let gain = 0.5 * (to - from) as f64 * ((scan.whole() + floor) / (best + floor)).ln();
+    if gain.is_nan() || gain < GAIN_MIN {
+        return breaks;
+    }
+    let prior = (PRIOR_JUMP / positions.len() as f64).ln();
+    for &(_, at) in splits.iter().take(JUMPS_TRIED) {
+        let left = Selection::of(points, (from, at), scratch);
+        let right = Selection::of(points, (at, to), scratch);
+        if let (Some(left), Some(right)) = (left, right) {
+            let weight = prior + left.evidence + right.evidence;
+            breaks.jumps.push(Jump { at, left, right, weight });
+        }
+    }
+    breaks.onsets = onsets(points, (from, to), &positions, scratch);
+    breaks
+}
+
+/// Indices at which a second regime can begin: enough different sizes on either side, and never between two
+/// points of one size.
+fn positions(points: &Points, from: usize, to: usize) -> Vec<usize> {
+    let starts: Vec<usize> = (from..to).filter(|&i| i == from || points.n[i] != points.n[i - 1]).collect();
+    if starts.len() < 2 * SIZES_MIN {
+        return Vec::new();
+    }
+    starts[SIZES_MIN..=starts.len() - SIZES_MIN].to_vec()
+}
+
+/// Sums of squared relative errors of the best `a + b·g` on every prefix and suffix.
+struct Scan {
+    from: usize,
+    left: Vec<f64>,
+    right: Vec<f64>,
+}
+
+impl Scan {
+    fn new(points: &Points, from: usize, to: usize) -> Scan {
+        let len = to - from;
+        let mut scan = Scan { from, left: vec![f64::INFINITY; len + 1], right: vec![f64::INFINITY; len + 1] };
+        for g in points.g.iter().filter(|g| !g.is_empty()) {
+            let mut sums = Sums::default();
+            for i in 0..len {
+                sums.add(points, g, from + i);
+                scan.left[i + 1] = scan.left[i + 1].min(sums.rest(false));
+            }
+            let mut sums = Sums::default();
+            for i in (0..len).rev() {
+                sums.add(points, g, from + i);
+                scan.right[i] = scan.right[i].min(sums.rest(true));
+            }
+        }
+        scan
+    }
+
+    fn whole(&self) -> f64 {
+        self.left[self.left.len() - 1]
+    }
+
+    fn left(&self, at: usize) -> f64 {
+        self.left[at - self.from]
+    }
+
+    fn right(&self, at: usize) -> f64 {
+        self.right[at - self.from]
+    }
+}
+
+/// Running sums for `Σ u·(1 − (a + b·g)/y)²`.
+#[derive(Default)]
+struct Sums {
+    one: f64,
+    a: f64,
+    b: f64,
+    aa: f64,
+    ab: f64,
+    bb: f64,
+}
+
+impl Sums {
+    fn add(&mut self, points: &Points, g: &[f64], i: usize) {
+        let (u, y) = (points.u[i], points.y[i]);
+        let (a, b) = (1.0 / y, g[i] / y);
+        self.one += u;
+        self.a += u * a;
+        self.b += u * b;
+        self.aa += u * a * a;
+        self.ab += u * a * b;
+        self.bb += u * b * b;
+    }
+
+    /// What the best curve leaves unexplained; `a` below zero is allowed only after a break, where it stands
+    /// for a curve that starts later.
+    fn rest(&self, negative: bool) -> f64 {
+        let only_a = self.one - self.a * self.a / self.aa;
+        let only_b = if self.bb > 0.0 { self.one - self.b * self.b / self.bb } else { f64::INFINITY };
+        let determinant = self.aa * self.bb - self.ab * self.ab;
+        let mut best = only_a.min(only_b);
+        if determinant > 1e-12 * self.aa * self.bb {
+            let a = (self.a * self.bb - self.b * self.ab) / determinant;
+            let b = (self.b * self.aa - self.a * self.ab) / determinant;
+            if b >= 0.0 && (a >= 0.0 || negative) {
+                best = best.min(self.one - a * self.a - b * self.b);
+            }
+        }
+        best.max(0.0)
+    }
+}
+
+fn onsets(
+    points: &Points,
+    range: (usize, usize),
+    positions: &[usize],
+    scratch: &mut Scratch,
+) -> Vec<Onset> {
+    let mut found = scan_onsets(points, range, positions);
+    found.sort_by(|a, b| a.rest.total_cmp(&b.rest));
+    // The best position of each pair of laws, so that the few that are tried differ in law.
+    let mut tried: Vec<Tried> = Vec::new();
+    for candidate in found {
+        let known = tried.iter().any(|t| t.base == candidate.base && t.added == candidate.added);
+        if !known && tried.len() < ONSETS_TRIED {
+            tried.push(candidate);
+        }
+    }
+    let n = &points.n[range.0..range.1];
+    let width = (n[n.len() - 1] / n[0].max(0.5)).ln();
+    let mut onsets = Vec::new();
+    for Tried { base, added, onset, .. } in tried {
+        let ends = (n[0], points.n[positions[positions.len() - 1]]);
+        let model = Gradual { points, range, base, added, ends, width };
+        let Some(solved) = solve(points, range, &model, onset, scratch) else { continue };
+        let at = range.0 + n.partition_point(|&n| n <= solved.theta);
+        if points.distinct_in(at, range.1) < SIZES_MIN || points.distinct_in(range.0, at) < 2 {
+            continue;
+        }
+        let Some((base_terms, terms)) = model.terms(&solved) else { continue };
+        let pairs = (ONSET_BASE.len() * ONSET_ADDED.len()) as f64;
+        let weight = solved.evidence + (PRIOR_ONSET * 2.0 / pairs).ln();
+        onsets.push(Onset { at, base, added, base_terms, terms, solved, weight });
+    }
+    onsets
+}
+
+struct Tried {
+    rest: f64,
+    base: Class,
+    added: Class,
+    onset: f64,
+}
+
+fn scan_onsets(points: &Points, (from, to): (usize, usize), positions: &[usize]) -> Vec<Tried> {
+    let every = positions.len().div_ceil(ONSET_POSITIONS).max(1);
+    let n_max = points.n[to - 1];
+    let mut found = Vec::new();
+    let mut after = vec![0.0; to - from];
+    for &at in positions.iter().step_by(every) {
+        let onset = (points.n[at - 1].max(0.5) * points.n[at]).sqrt();
+        for added in ONSET_ADDED {
+            let unit = added.g(n_max);
+            if !unit.is_finite() {
+                continue;
+            }
+            for (value, &n) in after.iter_mut().zip(&points.n[from..to]) {
+                *value = added.g(n - onset) / unit;
+            }
+            for base in ONSET_BASE.into_iter().filter(|base| base.cmp_growth(added).is_lt()) {
+                let before = if base == Class::Constant { None } else { points.g[index(base)].get(from..to) };
+                if base != Class::Constant && before.is_none() {
+                    continue;
+                }
+                let size = 2 + before.is_some() as usize;
+                let mut normal = Normal::new(size);
+                let mut total = 0.0;
+                for i in 0..to - from {
+                    let (u, inverse) = (points.u[from + i], 1.0 / points.y[from + i]);
+                    let mut row = [0.0; PARAMETERS_MAX];
+                    row[0] = inverse;
+                    row[1] = after[i] * inverse;
+                    if let Some(before) = before {
+                        row[2] = before[i] * inverse;
+                    }
+                    normal.add(&row, 1.0, u);
+                    total += u;
+                }
+                if let Some((c, _)) = normal.solve()
+                    && c[1] > 0.0
+                {
+                    found.push(Tried { rest: total - normal.explained(&c), base, added, onset });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `a + b·base(n) + c·added(n − θ)`.
+struct Gradual<'a> {
+    points: &'a Points,
+    range: (usize, usize),
+    base: Class,
+    added: Class,
+    /// Where θ may lie.
+    ends: (f64, f64),
+    /// Natural logarithm of the range of sizes.
+    width: f64,
+}
+
+impl Gradual<'_> {
+    fn units(&self) -> (f64, f64) {
+        (self.base.g(self.points.n[self.points.len() - 1]), self.added.g(self.points.n[self.points.len() - 1]))
+    }
+
+    fn terms(&self, solved: &Solved) -> Option<(Vec<Term>, Vec<Term>)> {
+        let (base_unit, added_unit) = self.units();
+        let y_unit = self.points.y_unit;
+        let mut terms = vec![constant((solved.c[0] - self.points.offset).max(0.0) * y_unit)];
+        if self.base != Class::Constant {
+            terms.push(Term { class: self.base, coefficient: solved.c[1] / base_unit * y_unit, shift: 0.0 });
+        }
+        let base = terms.clone();
+        let coefficient = solved.c[self.columns() - 1] / added_unit * y_unit;
+        terms.push(Term { class: self.added, coefficient, shift: solved.theta });
+        terms.iter().all(|t| t.coefficient.is_finite()).then_some((base, terms))
+    }
+}
+
+impl Model for Gradual<'_> {
+    fn columns(&self) -> usize {
+        2 + (self.base != Class::Constant) as usize
+    }
+
+    fn has_theta(&self) -> bool {
+        true
+    }
+
+    fn theta_density(&self, theta: f64) -> f64 {
+        1.0 / (theta.max(0.5) * self.width.max(1e-3))
+    }
+
+    fn clamp(&self, theta: f64) -> f64 {
+        theta.max(self.ends.0).min(self.ends.1)
+    }
+
+    fn fill(&self, theta: f64, columns: &mut [Vec<f64>], derivative: &mut Vec<f64>) {
+        let (from, to) = self.range;
+        let last = self.columns() - 1;
+        columns[0].fill(1.0);
+        if last == 2 {
+            columns[1].copy_from_slice(&self.points.g[index(self.base)][from..to]);
+        }
+        let unit = self.units().1;
+        for (i, &n) in self.points.n[from..to].iter().enumerate() {
+            let m = (n - theta).max(0.0);
+            columns[last][i] = self.added.g(m) / unit;
+            let log = m.max(1.0).log2();
+            let slope = match self.added {
+                Class::Linear => 1.0,
+                Class::NLogN => log + std::f64::consts::LOG2_E,
+                Class::Quadratic => 2.0 * m,
+                _ => 3.0 * m * m,
+            };
+            derivative[i] = if m > 0.0 { -slope / unit } else { 0.0 };
+        }
+    }
+}
