@@ -4,6 +4,11 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod demo;
+mod packages;
+mod shell;
+mod test;
+mod tidy;
 
 #[derive(Parser)]
 #[command(about = "Farsight's automation")]
@@ -16,10 +21,19 @@ struct Args {
 enum Task {
     /// Compare with other tools and measure our bars.
     Bench(bench::Args),
+    /// Build everything and profile the bundled programs; ends with where the report lies.
+    Demo,
+    /// Everything that CI checks: formatting, lints, tidiness, the page, all tests.
+    Test(test::Args),
+    /// House rules that no compiler checks.
+    Tidy,
 }
 
 fn main() -> Result<()> {
     match Args::parse().task {
         Task::Bench(args) => bench::run(args),
+        Task::Demo => demo::run(),
+        Task::Test(args) => test::run(&args),
+        Task::Tidy => tidy::run(),
     }
 }

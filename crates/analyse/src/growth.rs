@@ -1,7 +1,12 @@
 //! The conclusions drawn from one growth profile.
 
-use fit::Fit;
-use profile::Routine;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use fit::{Fit, Sample};
+use profile::{Growth, Point, Routine};
+
+use crate::{forecast, rank};
 
 /// Everything concluded from one growth profile.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,4 +80,103 @@ pub struct Forecast {
     pub share_low: f64,
     /// Upper end.
     pub share_high: f64,
+}
+
+impl RoutineAnalysis<'_> {
+    /// Distinct input sizes seen.
+    pub fn sizes(&self) -> usize {
+        self.routine.points.len()
+    }
+
+    /// Whether the mean cost grows faster than n log n, as far as the fit can tell.
+    pub fn is_superlinear(&self) -> bool {
+        self.fit.class.is_some_and(|class| class.cmp_growth(fit::Class::NLogN).is_gt())
+    }
+}
+
+impl GrowthAnalysis<'_> {
+    /// Index of `factor` in [`GrowthAnalysis::factors`], if it is one of them.
+    pub fn factor_index(&self, factor: f64) -> Option<usize> {
+        self.factors.iter().position(|f| (f / factor - 1.0).abs() < 1e-9)
+    }
+}
+
+/// Fits every routine of `growth`, forecasts its cost on larger inputs and orders the routines by what the
+/// user should look at first.
+pub fn analyse(growth: &Growth) -> GrowthAnalysis<'_> {
+    let totals = totals(growth);
+    let mut routines = fit_all(&growth.routines, totals.cost);
+    let factors = forecast::factors();
+    let unextrapolated_share = forecast::fill(&mut routines, &factors, totals.cost as f64);
+    rank::order(&mut routines, &factors);
+    GrowthAnalysis { totals, factors, unextrapolated_share, routines }
+}
+
+fn totals(growth: &Growth) -> Totals {
+    let mut totals = Totals::default();
+    let (mut thread_induced, mut external, mut cost_self) = (0u64, 0u64, 0u64);
+    for routine in growth.routines.iter().filter(|r| !r.points.is_empty()) {
+        totals.routines += 1;
+        cost_self = cost_self.saturating_add(routine.cost_self());
+        for point in &routine.points {
+            totals.activations = totals.activations.saturating_add(point.calls);
+            totals.input_volume = totals.input_volume.saturating_add(point.n.saturating_mul(point.calls));
+            thread_induced = thread_induced.saturating_add(point.input.thread_induced);
+            external = external.saturating_add(point.input.external);
+        }
+    }
+    totals.cost = if growth.cost_total > 0 { growth.cost_total } else { cost_self };
+    totals.thread_induced_share = share(thread_induced, totals.input_volume);
+    totals.external_share = share(external, totals.input_volume);
+    totals
+}
+
+/// Routines are independent, so they are fitted on all cores; the result does not depend on their number.
+fn fit_all(routines: &[Routine], cost_total: u64) -> Vec<RoutineAnalysis<'_>> {
+    let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let chunk = routines.len().div_ceil(workers * 8).max(16);
+    let chunks: Vec<&[Routine]> = routines.chunks(chunk).collect();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut parts: Vec<(usize, Vec<RoutineAnalysis<'_>>)> = thread::scope(|scope| {
+        let worker = || {
+            let mut done = Vec::new();
+            loop {
+                let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let Some(chunk) = chunks.get(i) else { return done };
+                done.push((i, chunk.iter().map(|r| fit_one(r, cost_total)).collect::<Vec<_>>()));
+            }
+        };
+        let handles: Vec<_> = (0..workers.min(chunks.len())).map(|_| scope.spawn(worker)).collect();
+        handles.into_iter().flat_map(|h| h.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+    });
+    parts.sort_by_key(|(i, _)| *i);
+    parts.into_iter().flat_map(|(_, part)| part).filter(|r| r.calls > 0).collect()
+}
+
+fn fit_one(routine: &Routine, cost_total: u64) -> RoutineAnalysis<'_> {
+    let sum = |f: fn(&Point) -> u64| routine.points.iter().map(f).fold(0, u64::saturating_add);
+    RoutineAnalysis {
+        routine,
+        calls: routine.calls(),
+        cost_total: routine.cost_total(),
+        cost_self: routine.cost_self(),
+        share: share(routine.cost_total(), cost_total).min(1.0),
+        first_reads: sum(Point::first_reads),
+        thread_induced: sum(|p| p.input.thread_induced),
+        external: sum(|p| p.input.external),
+        fit: fit::fit(&samples(routine, Point::mean, Point::variance)),
+        fit_self: fit::fit(&samples(routine, Point::self_mean, Point::self_variance)),
+        forecast: Vec::new(),
+        score: 0.0,
+    }
+}
+
+fn samples(routine: &Routine, mean: fn(&Point) -> f64, variance: fn(&Point) -> f64) -> Vec<Sample> {
+    let used = routine.points.iter().filter(|p| p.calls > 0);
+    used.map(|p| Sample { n: p.n as f64, y: mean(p), weight: p.calls as f64, variance: variance(p) })
+        .collect()
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -7,6 +7,11 @@
 //! - Never concludes more than the data allow: an unknown fit stays unknown in every conclusion drawn from it.
 #![forbid(unsafe_code)]
 
+pub mod diff;
+pub mod forecast;
 pub mod growth;
+mod rank;
+pub mod rule;
 
-pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals};
+pub use forecast::{Overtake, overtakes};
+pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals, analyse};

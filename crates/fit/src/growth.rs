@@ -98,7 +98,11 @@ pub struct Term {
 impl Term {
     /// The term's value at size `n`.
     pub fn at(&self, n: f64) -> f64 {
-        if self.shift > 0.0 && n <= self.shift { 0.0 } else { self.coefficient * self.class.g(n - self.shift) }
+        if self.shift > 0.0 && n <= self.shift {
+            0.0
+        } else {
+            self.coefficient * self.class.g(n - self.shift)
+        }
     }
 }
 

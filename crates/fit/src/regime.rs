@@ -74,7 +74,8 @@ pub(crate) fn breaks(points: &Points, (from, to): (usize, usize), scratch: &mut 
     let positions = positions(points, from, to);
     let scan = Scan::new(points, from, to);
     let floor = (to - from) as f64 * points.floor2;
-    let mut splits: Vec<(f64, usize)> = positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
+    let mut splits: Vec<(f64, usize)> =
+        positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
     splits.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(best, _)) = splits.first() else { return breaks };
     let gain = 0.5 * (to - from) as f64 * ((scan.whole() + floor) / (best + floor)).ln();
@@ -184,12 +185,7 @@ impl Sums {
     }
 }
 
-fn onsets(
-    points: &Points,
-    range: (usize, usize),
-    positions: &[usize],
-    scratch: &mut Scratch,
-) -> Vec<Onset> {
+fn onsets(points: &Points, range: (usize, usize), positions: &[usize], scratch: &mut Scratch) -> Vec<Onset> {
     let mut found = scan_onsets(points, range, positions);
     found.sort_by(|a, b| a.rest.total_cmp(&b.rest));
     // The best position of each pair of laws, so that the few that are tried differ in law.
@@ -285,7 +281,10 @@ struct Gradual<'a> {
 
 impl Gradual<'_> {
     fn units(&self) -> (f64, f64) {
-        (self.base.g(self.points.n[self.points.len() - 1]), self.added.g(self.points.n[self.points.len() - 1]))
+        (
+            self.base.g(self.points.n[self.points.len() - 1]),
+            self.added.g(self.points.n[self.points.len() - 1]),
+        )
     }
 
     fn terms(&self, solved: &Solved) -> Option<(Vec<Term>, Vec<Term>)> {

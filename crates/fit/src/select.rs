@@ -111,7 +111,8 @@ fn prior(class: Class) -> f64 {
 /// Whether the highest of the terms is what the cost is about at the largest size, and the curve never falls.
 fn leads(solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
     let at = |n: f64| terms.iter().map(|term| term.at(n)).sum::<f64>();
-    (LEADING_SHARE_MIN..4.0).contains(&solved.top_share) && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
+    (LEADING_SHARE_MIN..4.0).contains(&solved.top_share)
+        && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
 }
 
 /// Exponent to begin with: the slope in log-log of the upper half against the lower one, by medians.
@@ -122,7 +123,8 @@ fn steepness(points: &Points, (from, to): (usize, usize)) -> f64 {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let at = |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
+    let at =
+        |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
     let (middle, high) = (at(from + (to - from - third) / 2), at(to - third));
     let slope = (high.1 - middle.1) / (high.0 - middle.0);
     if slope.is_finite() { slope.clamp(0.1, 8.0) } else { 1.0 }

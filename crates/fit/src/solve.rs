@@ -99,7 +99,8 @@ pub(crate) fn solve(
 ) -> Option<Solved> {
     let p = model.columns();
     let len = to - from;
-    let mut s = Solver { y: &points.y[from..to], ln_y: &points.ln_y[from..to], u: &points.u[from..to], model, p };
+    let mut s =
+        Solver { y: &points.y[from..to], ln_y: &points.ln_y[from..to], u: &points.u[from..to], model, p };
     scratch.columns.resize_with(4, Vec::new);
     scratch.columns.iter_mut().for_each(|column| column.resize(len, 0.0));
     for buffer in [&mut scratch.derivative, &mut scratch.f, &mut scratch.r, &mut scratch.w] {
@@ -173,7 +174,8 @@ impl Solver<'_> {
         }
         let fits = |c: &[f64; 4]| {
             (0..self.p).all(|j| c[j] > 0.0 || self.model.free_sign(j) && c[j] < 0.0)
-                && (0..self.y.len()).all(|i| (0..self.p).map(|j| c[j] * scratch.columns[j][i]).sum::<f64>() > 0.0)
+                && (0..self.y.len())
+                    .all(|i| (0..self.p).map(|j| c[j] * scratch.columns[j][i]).sum::<f64>() > 0.0)
         };
         if !fits(&c) {
             // Outliers can push a coefficient below zero: begin with equal parts and let the rounds decide.
@@ -290,7 +292,8 @@ impl Solver<'_> {
             c[j] *= factor;
         }
         if has_theta {
-            let now = self.model.clamp(*theta + solution[self.p].clamp(-self.reach(*theta), self.reach(*theta)));
+            let now =
+                self.model.clamp(*theta + solution[self.p].clamp(-self.reach(*theta), self.reach(*theta)));
             moved = moved.max((now - *theta).abs() / (1e-9 + theta.abs()));
             *theta = now;
             self.model.fill(now, &mut scratch.columns, &mut scratch.derivative);

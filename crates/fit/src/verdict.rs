@@ -30,10 +30,16 @@ const MENTIONED: f64 = 0.01;
 /// Samples that are not finite or negative are ignored. The result does not depend on the order of the
 /// samples, and multiplying all costs by a number multiplies the coefficients and changes nothing else.
 pub fn fit(samples: &[Sample]) -> Fit {
-    let Some(points) = Points::new(samples) else { return unknown([0.0; 2], "no usable samples".to_string()) };
+    let Some(points) = Points::new(samples) else {
+        return unknown([0.0; 2], "no usable samples".to_string());
+    };
     let range = [points.n[0], points.n[points.len() - 1]];
     if points.distinct < SIZES_MIN {
-        let sizes = if points.distinct == 1 { "only one input size was seen" } else { "only two input sizes were seen" };
+        let sizes = if points.distinct == 1 {
+            "only one input size was seen"
+        } else {
+            "only two input sizes were seen"
+        };
         return unknown(range, format!("too few distinct sizes: {sizes}"));
     }
     let ratio = range[1] / range[0].max(1.0);
@@ -175,7 +181,8 @@ impl<'a> Hypotheses<'a> {
         let total = self.mass(|_| true, temper);
         let mut kinds: Vec<Class> = Vec::new();
         for (_, other) in &self.shapes {
-            let class = if kind(other.class()) == kind(shape.class()) { shape.class() } else { other.class() };
+            let class =
+                if kind(other.class()) == kind(shape.class()) { shape.class() } else { other.class() };
             if !kinds.iter().any(|&known| kind(known) == kind(class)) {
                 kinds.push(class);
             }

@@ -117,6 +117,17 @@ impl Point {
         (self.sumsq as f64 / calls - mean * mean).max(0.0)
     }
 
+    /// Mean self cost of an activation.
+    pub fn self_mean(&self) -> f64 {
+        self.self_sum as f64 / self.calls as f64
+    }
+
+    /// Variance of the self costs of activations.
+    pub fn self_variance(&self) -> f64 {
+        let mean = self.self_mean();
+        (self.self_sumsq as f64 / self.calls as f64 - mean * mean).max(0.0)
+    }
+
     /// Cells read first by the routine that were neither thread-induced nor external, over all activations.
     pub fn first_reads(&self) -> u64 {
         let total = self.n.saturating_mul(self.calls);

@@ -1,0 +1,58 @@
+//! Debian packages that a task needs: installed when we are root, otherwise named with the command to paste.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+
+/// A package and a file that proves it installed, whoever installed it.
+pub struct Package {
+    /// Debian's name.
+    pub name: &'static str,
+    /// A path that exists when it is installed.
+    pub proof: &'static str,
+}
+
+/// For compiling test programs.
+pub const COMPILERS: &[Package] = &[
+    Package { name: "gcc", proof: "/usr/bin/gcc" },
+    Package { name: "g++", proof: "/usr/bin/g++" },
+    Package { name: "binutils", proof: "/usr/bin/objcopy" },
+];
+
+/// For testing the page in a real browser.
+pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "/usr/bin/chromium" }];
+
+/// Installs what is missing of `packages`, or says how to.
+pub fn ensure(packages: &[&[Package]]) -> Result<()> {
+    let missing: Vec<&str> = packages
+        .iter()
+        .flat_map(|list| list.iter())
+        .filter(|p| !Path::new(p.proof).exists())
+        .map(|p| p.name)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    if !is_root()? {
+        bail!("missing Debian packages; install them with\n\n    sudo apt-get install {list}\n");
+    }
+    shell::run(&["apt-get", "update", "-qq"])?;
+    let mut install = vec!["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    eprintln!("$ {}", install.join(" "));
+    let status = Command::new(install[0])
+        .args(&install[1..])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdout(Stdio::null())
+        .status()?;
+    anyhow::ensure!(status.success(), "apt-get install {list} failed: {status}");
+    Ok(())
+}
+
+fn is_root() -> Result<bool> {
+    Ok(shell::output(&["id", "-u"])?.trim() == "0")
+}

@@ -1,0 +1,80 @@
+//! `cargo xtask test`: what CI runs. Cheap checks come first; the tests come last, so that the closing lines
+//! are theirs.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{packages, shell, tidy};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Also run what takes long.
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// Tests that passed and failed.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+}
+
+pub fn run(_args: &Args) -> Result<()> {
+    packages::ensure(&[packages::COMPILERS, packages::BROWSER])?;
+    shell::run(&["cargo", "fmt", "--all", "--check"])?;
+    shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
+    tidy::run()?;
+    let mut tally = Tally::default();
+    let documentation = cargo_test(&["cargo", "test", "--workspace", "--doc", "--no-fail-fast"], &mut tally);
+    let tests = cargo_test(&["cargo", "test", "--workspace", "--all-targets", "--no-fail-fast"], &mut tally);
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    documentation.and(tests)
+}
+
+/// Runs cargo's test runner, passing its output through and adding up its result lines.
+fn cargo_test(words: &[&str], tally: &mut Tally) -> Result<()> {
+    eprintln!("$ {}", words.join(" "));
+    let mut child = shell::command(words).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("no stdout")?;
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        tally.add(&line);
+        println!("{line}");
+    }
+    let status = child.wait()?;
+    ensure!(status.success(), "{} failed: {status}", words.join(" "));
+    Ok(())
+}
+
+impl Tally {
+    /// Adds a line such as `test result: ok. 12 passed; 0 failed; 0 ignored; ...`.
+    fn add(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        for part in result.split(['.', ';']) {
+            match part.trim().split_once(' ') {
+                Some((n, "passed")) => self.passed += n.parse().unwrap_or(0),
+                Some((n, "failed")) => self.failed += n.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_add_up() {
+        let mut tally = Tally::default();
+        tally.add(
+            "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+        );
+        tally.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        tally.add("test tests::result ... ok");
+        assert_eq!((tally.passed, tally.failed), (15, 2));
+    }
+}
