@@ -1,9 +1,14 @@
 //! Input-sensitive profiles: per routine, its costs grouped by the size of the input that it really got.
+//!
+//! The terms are those of Coppa, Demetrescu and Finocchi, "Input-Sensitive Profiling" (PLDI 2012).
+//! A [`Growth`] has one canonical form, stated field by field below: [`Growth::validate`](Growth::validate)
+//! checks it and [`Growth::normalize`](Growth::normalize) brings any data into it (both in `canon.rs`).
+//! Nothing here may average, round or drop: a point is a sum over activations, and sums only ever add.
 
 /// What the size of an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
-    /// Read memory size: distinct cells first accessed with a read (seed definition 1).
+    /// Read memory size: distinct cells first accessed with a read (PLDI 2012, definition 1).
     Rms,
     /// Threaded read memory size: also counts cells that other threads or the kernel wrote since.
     Trms,
@@ -35,8 +40,19 @@ pub struct Growth {
     pub cost_total: u64,
     /// Largest relative error of sizes that merging neighbouring points brought in; 0 when sizes are exact.
     pub size_error: f64,
-    /// The routines, ordered by (object, address, name).
+    /// The threads and what each cost, ascending in id; empty when the source of the data does not say.
+    pub threads: Vec<ThreadCost>,
+    /// The routines, ordered by (object, address, name, mangled name), no two of the same identity.
     pub routines: Vec<Routine>,
+}
+
+/// The cost of one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadCost {
+    /// The thread's id.
+    pub id: u64,
+    /// Its cost from start to end; 0 when not known.
+    pub cost_total: u64,
 }
 
 /// One routine of one object. Identity is (object, address), or (object, mangled name) when the source of
@@ -57,8 +73,29 @@ pub struct Routine {
     pub line: u32,
     /// Ids of the threads that ran it, ascending.
     pub threads: Vec<u64>,
-    /// The performance points, strictly ascending in `n`.
+    /// The performance points, strictly ascending in `n`, each of at least one activation.
     pub points: Vec<Point>,
+    /// The same points kept apart by thread, ascending in thread: either empty (not kept apart), or adding
+    /// them all gives `points`.
+    pub by_thread: Vec<ThreadPoints>,
+}
+
+/// What one thread contributed to a routine's points.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadPoints {
+    /// The thread's id, one of [`Routine::threads`].
+    pub thread: u64,
+    /// Its points, strictly ascending in `n`.
+    pub points: Vec<Point>,
+}
+
+/// What makes two routines one. Borrowed from the routine; see [`Routine`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Identity<'a> {
+    /// Object and address.
+    Address(&'a str, u64),
+    /// Object and linker name, where no address is known.
+    Name(&'a str, &'a str),
 }
 
 /// All activations of a routine on inputs of one size. Costs are cumulative (callees included) unless they
@@ -104,13 +141,69 @@ pub struct Composition {
     pub self_external: u64,
 }
 
+impl Growth {
+    /// A profile without routines.
+    pub fn new(metric: Metric, cost: Cost, cell_bytes: u32) -> Self {
+        Self {
+            metric,
+            cost,
+            cell_bytes,
+            cost_total: 0,
+            size_error: 0.0,
+            threads: Vec::new(),
+            routines: Vec::new(),
+        }
+    }
+
+    /// Number of points of all routines.
+    pub fn points(&self) -> usize {
+        self.routines.iter().map(|r| r.points.len()).sum()
+    }
+}
+
 impl Point {
+    /// The point of a single activation.
+    pub fn single(n: u64, cost: u64, self_cost: u64) -> Self {
+        let square = |x: u64| u128::from(x) * u128::from(x);
+        Self {
+            n,
+            calls: 1,
+            min: cost,
+            max: cost,
+            sum: cost,
+            sumsq: square(cost),
+            real_sum: cost,
+            self_sum: self_cost,
+            self_min: self_cost,
+            self_max: self_cost,
+            self_sumsq: square(self_cost),
+            input: Composition::default(),
+        }
+    }
+
+    /// Adds the activations of `other`, whose size is the same. Sums stop at the largest number instead of
+    /// wrapping, which keeps adding commutative and associative.
+    pub fn absorb(&mut self, other: &Point) {
+        debug_assert_eq!(self.n, other.n);
+        self.calls = self.calls.saturating_add(other.calls);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.sumsq = self.sumsq.saturating_add(other.sumsq);
+        self.real_sum = self.real_sum.saturating_add(other.real_sum);
+        self.self_sum = self.self_sum.saturating_add(other.self_sum);
+        self.self_min = self.self_min.min(other.self_min);
+        self.self_max = self.self_max.max(other.self_max);
+        self.self_sumsq = self.self_sumsq.saturating_add(other.self_sumsq);
+        self.input.absorb(&other.input);
+    }
+
     /// Mean cost of an activation.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.calls as f64
     }
 
-    /// Variance of the costs of activations (population variance, as seed 001 plots it).
+    /// Variance of the costs of activations (population variance, as the PLDI 2012 paper plots it).
     pub fn variance(&self) -> f64 {
         let calls = self.calls as f64;
         let mean = self.mean();
@@ -135,7 +228,24 @@ impl Point {
     }
 }
 
+impl Composition {
+    fn absorb(&mut self, other: &Composition) {
+        self.thread_induced = self.thread_induced.saturating_add(other.thread_induced);
+        self.external = self.external.saturating_add(other.external);
+        self.self_thread_induced = self.self_thread_induced.saturating_add(other.self_thread_induced);
+        self.self_external = self.self_external.saturating_add(other.self_external);
+    }
+}
+
 impl Routine {
+    /// What tells this routine from others, of this run and of other runs of the same build.
+    pub fn identity(&self) -> Identity<'_> {
+        match self.address {
+            Some(address) => Identity::Address(&self.object, address),
+            None => Identity::Name(&self.object, &self.mangled),
+        }
+    }
+
     /// Activations on inputs of all sizes.
     pub fn calls(&self) -> u64 {
         self.points.iter().map(|p| p.calls).fold(0, u64::saturating_add)

@@ -9,15 +9,43 @@
 //! - Order-independent: merging is commutative and associative, and equal profiles have equal bytes.
 #![forbid(unsafe_code)]
 
+pub mod canon;
+pub mod error;
+mod fields;
+pub mod file;
+pub mod format;
 pub mod growth;
+mod growth_section;
+pub mod merge;
 pub mod run;
+mod run_section;
+mod section;
+mod varint;
 
-pub use growth::{Composition, Cost, Growth, Metric, Point, Routine};
-pub use run::{Data, Exit, Program, Run, RunId};
+pub use canon::Invalid;
+pub use error::{Looks, ReadError, WriteError};
+pub use format::{Loaded, decode, encode, salvage};
+pub use growth::{Composition, Cost, Growth, Identity, Metric, Point, Routine, ThreadCost, ThreadPoints};
+pub use merge::{MergeError, combine, merge};
+pub use run::{Data, Exit, Opaque, OpaqueSection, Program, Run, RunId};
 
 /// One `.farsight` file: one or more runs of one or more programs, in the order in which they were made.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Profile {
     /// The runs; no two have the same [`RunId`].
     pub runs: Vec<Run>,
+}
+
+impl Profile {
+    /// The runs grouped by build, in order of first appearance; see [`Program::same_build`].
+    pub fn by_build(&self) -> Vec<Vec<&Run>> {
+        let mut groups: Vec<Vec<&Run>> = Vec::new();
+        for run in &self.runs {
+            match groups.iter_mut().find(|group| group[0].program.same_build(&run.program)) {
+                Some(group) => group.push(run),
+                None => groups.push(vec![run]),
+            }
+        }
+        groups
+    }
 }

@@ -1,0 +1,474 @@
+//! The `.farsight` file as bytes: writing it, reading it, and reading what is left of it.
+//!
+//! A run is one description section (part 0) followed by its data sections (parts 1, 2, ...); an end section
+//! closes the file. [`decode`] demands all of it to be right; [`salvage`] takes every section that is intact,
+//! wherever it lies, and says what is missing. Both go through the same [`Assembly`], which alone decides how
+//! sections become runs.
+//!
+//! Equal profiles give equal bytes. Reading never panics, and never allocates more than a fixed multiple of the
+//! input's length. See `docs/profile-format.md` for the layout.
+
+use std::collections::HashMap;
+
+use crate::error::{Looks, Place, ReadError, WriteError};
+use crate::growth::Growth;
+use crate::run::{Data, Exit, Opaque, OpaqueSection, Program, Run, RunId};
+use crate::run_section::{Description, MODE_GROWTH};
+use crate::section::{
+    self, FILE_HEADER_LEN, HEADER_LEN, Header, KIND_END, KIND_GROWTH, KIND_RUN, MAGIC, MAJOR, NO_RUN, Roll,
+    Unpacker,
+};
+use crate::varint::{Bad, Decode};
+use crate::{Profile, growth_section, run_section};
+
+/// A profile as read, with what is to be said about the file as a whole.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loaded {
+    /// The runs.
+    pub profile: Profile,
+    /// What was skipped or lost, one sentence each. What concerns one run stands in that run.
+    pub problems: Vec<String>,
+}
+
+/// The bytes of a file.
+pub fn encode(profile: &Profile) -> Result<Vec<u8>, WriteError> {
+    let mut writer = section::Writer::new()?;
+    let mut seen = HashMap::new();
+    for run in &profile.runs {
+        if seen.insert(run.id, ()).is_some() {
+            return Err(WriteError::Twice(run.id));
+        }
+        let describe = |mode, parts: usize| {
+            run_section::encode(&Description {
+                program: run.program.clone(),
+                command: run.command.clone(),
+                exit: run.exit,
+                started_unix_ns: run.started_unix_ns,
+                wall_ns: run.wall_ns,
+                cpu_ns: run.cpu_ns,
+                problems: run.problems.clone(),
+                mode,
+                parts: parts as u32,
+                unknown_fields: 0,
+            })
+        };
+        match &run.data {
+            Data::Growth(growth) => {
+                growth.validate().map_err(|invalid| WriteError::Invalid { run: run.id, invalid })?;
+                let payloads = growth_section::encode(growth);
+                writer.put(KIND_RUN, run.id, 0, &describe(MODE_GROWTH, payloads.len()))?;
+                for (part, payload) in (1..).zip(&payloads) {
+                    writer.put(KIND_GROWTH, run.id, part, payload)?;
+                }
+            }
+            Data::Opaque(opaque) => {
+                writer.put(KIND_RUN, run.id, 0, &describe(opaque.mode, opaque.sections.len()))?;
+                for (part, section) in (1..).zip(&opaque.sections) {
+                    writer.put_opaque(run.id, part, section);
+                }
+            }
+        }
+    }
+    Ok(writer.finish())
+}
+
+/// Reads a whole and intact file.
+pub fn decode(bytes: &[u8]) -> Result<Loaded, ReadError> {
+    check_start(bytes)?;
+    let mut unpacker = Unpacker::new();
+    let mut assembly = Assembly::default();
+    let mut roll = Roll::default();
+    let mut offset = FILE_HEADER_LEN;
+    loop {
+        let number = roll.count() + 1;
+        let unread = Place::Section { number, kind: None, run: None };
+        let end = bytes.len() as u64;
+        let Some((head, rest)) = bytes.get(offset..).and_then(|rest| rest.split_first_chunk::<HEADER_LEN>())
+        else {
+            let within = if offset == bytes.len() { Place::End } else { unread };
+            return Err(ReadError::Truncated { end, within });
+        };
+        let corrupted = |place, reason| ReadError::Corrupted { place, offset: offset as u64, reason };
+        let header = Header::parse(head).ok_or_else(|| corrupted(unread, "its header is damaged"))?;
+        let place = if header.kind == KIND_END { Place::End } else { header.place(number) };
+        let stored = usize::try_from(header.stored_len)
+            .ok()
+            .and_then(|len| rest.get(..len))
+            .ok_or(ReadError::Truncated { end, within: place })?;
+        if !section::intact(&header, stored) {
+            return Err(corrupted(place, "its checksum does not match"));
+        }
+        if header.kind == KIND_END {
+            if stored != roll.finish() {
+                return Err(corrupted(place, "sections before it were removed, added or moved"));
+            }
+            if rest.len() > stored.len() {
+                return Err(corrupted(place, "bytes follow it"));
+            }
+            break;
+        }
+        roll.add(head);
+        assembly
+            .add(&header, stored, &mut unpacker)
+            .and_then(|()| assembly.demand_order(&header))
+            .map_err(|Bad(reason)| corrupted(place, reason))?;
+        offset += HEADER_LEN + stored.len();
+    }
+    let count = roll.count();
+    assembly.finish_whole().map_err(|(run, Bad(reason))| ReadError::Corrupted {
+        place: Place::Section { number: count, kind: Some(KIND_RUN), run: Some(run) },
+        offset: offset as u64,
+        reason,
+    })
+}
+
+/// Reads whatever is intact of a damaged file. Fails only when the bytes are no profile, or one of a newer
+/// version.
+pub fn salvage(bytes: &[u8]) -> Result<Loaded, ReadError> {
+    let mut problems = Vec::new();
+    match check_start(bytes) {
+        Err(ReadError::Foreign(looks)) => {
+            // The first bytes may be the damaged ones: a single intact section proves that this was a profile.
+            if next_section(bytes, 0).is_none() {
+                return Err(ReadError::Foreign(looks));
+            }
+            problems.push("the file header is damaged".to_owned());
+        }
+        Err(error @ ReadError::Newer { .. }) => return Err(error),
+        Err(ReadError::Corrupted { .. }) => problems.push("the file header is damaged".to_owned()),
+        Err(ReadError::Truncated { .. }) | Ok(()) => {}
+    }
+    let mut unpacker = Unpacker::new();
+    let mut assembly = Assembly::default();
+    let mut ended = false;
+    // A file made to harm may have many headers that all claim the rest of the file. An honest one is read once.
+    let mut checks_left = bytes.len().saturating_mul(4);
+    let mut expected = FILE_HEADER_LEN.min(bytes.len());
+    let mut from = expected.min(if problems.is_empty() { expected } else { 0 });
+    while let Some((at, header)) = next_section(bytes, from) {
+        if at > expected {
+            problems.push(format!("bytes {expected} to {} hold no readable section", at - 1));
+        }
+        let start = at + HEADER_LEN;
+        let stored = usize::try_from(header.stored_len)
+            .ok()
+            .and_then(|len| bytes.get(start..start.checked_add(len)?))
+            .filter(|stored| {
+                let affordable = stored.len() <= checks_left;
+                checks_left = checks_left.saturating_sub(stored.len());
+                affordable && section::intact(&header, stored)
+            });
+        let place = if header.kind == KIND_END { Place::End } else { header.place(assembly.sections + 1) };
+        match stored {
+            Some(_) if header.kind == KIND_END => ended = true,
+            Some(stored) => {
+                if let Err(Bad(reason)) = assembly.add(&header, stored, &mut unpacker) {
+                    problems.push(format!("{place} at byte {at} was left out: {reason}"));
+                }
+            }
+            None => {
+                problems.push(format!("{place} at byte {at} was left out: its bytes are damaged or missing"))
+            }
+        }
+        // After a damaged payload the next section may lie anywhere behind the header.
+        from = start + stored.map_or(0, <[u8]>::len);
+        let len = usize::try_from(header.stored_len).unwrap_or(usize::MAX);
+        expected = start.saturating_add(len);
+    }
+    if !ended {
+        problems.push("the end of the file is missing".to_owned());
+    }
+    let mut loaded = assembly.finish_partial();
+    problems.append(&mut loaded.problems);
+    Ok(Loaded { problems, ..loaded })
+}
+
+/// Checks the file header.
+fn check_start(bytes: &[u8]) -> Result<(), ReadError> {
+    let known = bytes.len().min(MAGIC.len());
+    if known == 0 {
+        return Err(ReadError::Foreign(Looks::Empty));
+    }
+    let section_follows = || {
+        let head = bytes.get(FILE_HEADER_LEN..).and_then(|rest| rest.first_chunk::<HEADER_LEN>());
+        head.is_some_and(|head| Header::parse(head).is_some())
+    };
+    let damaged =
+        ReadError::Corrupted { place: Place::Header, offset: 0, reason: "its checksum does not match" };
+    if bytes[..known] != MAGIC[..known] {
+        return Err(if section_follows() { damaged } else { ReadError::Foreign(Looks::of(bytes)) });
+    }
+    let Some(head) = bytes.first_chunk::<FILE_HEADER_LEN>() else {
+        return Err(ReadError::Truncated { end: bytes.len() as u64, within: Place::Header });
+    };
+    match section::file_version(head) {
+        None => Err(damaged),
+        Some(found) if found > MAJOR => Err(ReadError::Newer { found, known: MAJOR }),
+        Some(MAJOR) => Ok(()),
+        Some(_) => Err(ReadError::Corrupted {
+            place: Place::Header,
+            offset: 0,
+            reason: "its version was never in use",
+        }),
+    }
+}
+
+/// The next section whose header is intact, at or after `from`.
+fn next_section(bytes: &[u8], mut from: usize) -> Option<(usize, Header)> {
+    loop {
+        let at = section::find_marker(bytes, from)?;
+        if let Some(header) = bytes[at..].first_chunk::<HEADER_LEN>().and_then(Header::parse) {
+            return Some((at, header));
+        }
+        from = at + 1;
+    }
+}
+
+/// Sections on their way to becoming runs.
+#[derive(Default)]
+struct Assembly {
+    runs: Vec<Pieces>,
+    places: HashMap<RunId, usize>,
+    sections: u64,
+    homeless: u64,
+}
+
+/// What was found of one run so far.
+struct Pieces {
+    id: RunId,
+    description: Option<Description>,
+    growth: Option<Growth>,
+    routines_total: u64,
+    opaque: Vec<(u32, OpaqueSection)>,
+    /// Number of data sections taken.
+    taken: u32,
+    /// Part that came last.
+    last_part: u32,
+    /// Fields and sections that only a newer version knows, now gone.
+    skipped: usize,
+}
+
+impl Assembly {
+    /// Takes a section whose checksum is right. After an error nothing of the section was taken.
+    fn add(&mut self, header: &Header, stored: &[u8], unpacker: &mut Unpacker) -> Decode<()> {
+        self.sections += 1;
+        if header.part == NO_RUN {
+            self.homeless += 1;
+            return Ok(());
+        }
+        let found = self.places.get(&header.run).map(|&place| &self.runs[place]);
+        let twice = |pieces: &Pieces| match header.kind {
+            KIND_RUN => pieces.description.is_some(),
+            _ => header.part <= pieces.last_part,
+        };
+        if found.is_some_and(twice) {
+            return Err(Bad("the same section occurs twice or too late"));
+        }
+        match header.kind {
+            KIND_RUN => {
+                let description = run_section::decode(unpacker.unpack(header, stored)?)?;
+                let pieces = self.pieces(header.run);
+                pieces.skipped += description.unknown_fields;
+                pieces.description = Some(description);
+            }
+            KIND_GROWTH => {
+                let part = growth_section::decode(unpacker.unpack(header, stored)?)?;
+                if let Some(growth) = found.and_then(|pieces| pieces.growth.as_ref())
+                    && !same_head(growth, &part.growth)
+                {
+                    return Err(Bad("it contradicts the run's other sections"));
+                }
+                let pieces = self.pieces(header.run);
+                pieces.taken += 1;
+                pieces.last_part = header.part;
+                pieces.skipped += part.unknown_fields;
+                pieces.routines_total = part.routines_total;
+                match &mut pieces.growth {
+                    None => pieces.growth = Some(part.growth),
+                    Some(growth) => growth.routines.extend(part.growth.routines),
+                }
+            }
+            kind => {
+                let (flags, raw_len) = (header.flags, header.raw_len);
+                let section = OpaqueSection { kind, flags, raw_len, stored: stored.to_vec() };
+                let pieces = self.pieces(header.run);
+                pieces.taken += 1;
+                pieces.last_part = header.part;
+                pieces.opaque.push((header.part, section));
+            }
+        }
+        Ok(())
+    }
+
+    /// In a whole file, a run's sections come without gaps, its description first.
+    fn demand_order(&self, header: &Header) -> Decode<()> {
+        match self.places.get(&header.run).map(|&place| &self.runs[place]) {
+            _ if header.part == NO_RUN => Ok(()),
+            None => Ok(()),
+            Some(pieces) if pieces.description.is_none() => Err(Bad("it comes before its run's description")),
+            Some(pieces) if pieces.last_part != pieces.taken => Err(Bad("a section before it is missing")),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn pieces(&mut self, id: RunId) -> &mut Pieces {
+        let place = *self.places.entry(id).or_insert_with(|| {
+            self.runs.push(Pieces {
+                id,
+                description: None,
+                growth: None,
+                routines_total: 0,
+                opaque: Vec::new(),
+                taken: 0,
+                last_part: 0,
+                skipped: 0,
+            });
+            self.runs.len() - 1
+        });
+        &mut self.runs[place]
+    }
+
+    /// The profile, when nothing is missing.
+    fn finish_whole(self) -> Result<Loaded, (RunId, Bad)> {
+        let problems = self.homeless_problem();
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for pieces in self.runs {
+            let id = pieces.id;
+            runs.push(pieces.into_whole_run().map_err(|bad| (id, bad))?);
+        }
+        Ok(Loaded { profile: Profile { runs }, problems })
+    }
+
+    /// The profile as far as it goes.
+    fn finish_partial(self) -> Loaded {
+        let mut problems = self.homeless_problem();
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for pieces in self.runs {
+            match pieces.into_partial_run() {
+                Ok(run) => runs.push(run),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        Loaded { profile: Profile { runs }, problems }
+    }
+
+    fn homeless_problem(&self) -> Vec<String> {
+        if self.homeless == 0 {
+            return Vec::new();
+        }
+        vec![format!("{} sections that only a newer farsight knows were skipped", self.homeless)]
+    }
+}
+
+impl Pieces {
+    fn into_whole_run(self) -> Decode<Run> {
+        let Some(description) = self.description else {
+            return Err(Bad("the run has no description"));
+        };
+        if self.taken != description.parts {
+            return Err(Bad("sections of the run are missing or too many"));
+        }
+        if description.mode != MODE_GROWTH {
+            if self.growth.is_some() {
+                return Err(Bad("the run has sections of another mode"));
+            }
+            return Ok(opaque_run(self.id, description, self.opaque, self.skipped));
+        }
+        let Some(growth) = self.growth else {
+            return Err(Bad("the run has no data"));
+        };
+        if self.routines_total != growth.routines.len() as u64 {
+            return Err(Bad("routines of the run are missing or too many"));
+        }
+        if growth.validate().is_err() {
+            return Err(Bad("its routines or points are out of order, double or contradictory"));
+        }
+        Ok(growth_run(self.id, description, growth, self.skipped + self.opaque.len()))
+    }
+
+    fn into_partial_run(self) -> Result<Run, String> {
+        let mut problems = Vec::new();
+        let mut description = self.description.unwrap_or_else(|| {
+            problems.push("the run's description (program, command, times) is lost".to_owned());
+            Description {
+                program: Program::default(),
+                command: Vec::new(),
+                exit: Exit::Unknown,
+                started_unix_ns: 0,
+                wall_ns: 0,
+                cpu_ns: 0,
+                problems: Vec::new(),
+                mode: if self.growth.is_some() { MODE_GROWTH } else { 0 },
+                parts: self.taken,
+                unknown_fields: 0,
+            }
+        });
+        let lost = description.parts.saturating_sub(self.taken);
+        if lost > 0 {
+            problems.push(format!("{lost} of {} data sections of this run are lost", description.parts));
+        }
+        match self.growth {
+            Some(mut growth) => {
+                let missing = self.routines_total.saturating_sub(growth.routines.len() as u64);
+                if missing > 0 {
+                    problems.push(format!("{missing} of {} routines are lost", self.routines_total));
+                }
+                if growth.validate().is_err() {
+                    problems.push("routines or points were out of order, double or contradictory".to_owned());
+                    growth.normalize();
+                }
+                description.problems.append(&mut problems);
+                Ok(growth_run(self.id, description, growth, self.skipped + self.opaque.len()))
+            }
+            None if description.mode == MODE_GROWTH => {
+                Err(format!("run {} of {} has no intact data", self.id, description.program.path))
+            }
+            None if description.mode == 0 => {
+                Err(format!("run {} is of an unknown mode and its description is lost", self.id))
+            }
+            None => {
+                description.problems.append(&mut problems);
+                Ok(opaque_run(self.id, description, self.opaque, self.skipped))
+            }
+        }
+    }
+}
+
+/// Whether two sections agree in what concerns the whole run.
+fn same_head(a: &Growth, b: &Growth) -> bool {
+    (a.metric, a.cost, a.cell_bytes, a.cost_total, a.size_error.to_bits(), &a.threads)
+        == (b.metric, b.cost, b.cell_bytes, b.cost_total, b.size_error.to_bits(), &b.threads)
+}
+
+fn growth_run(id: RunId, description: Description, growth: Growth, skipped: usize) -> Run {
+    run(id, description, Data::Growth(growth), skipped)
+}
+
+fn opaque_run(
+    id: RunId,
+    description: Description,
+    sections: Vec<(u32, OpaqueSection)>,
+    skipped: usize,
+) -> Run {
+    let mode = description.mode;
+    let sections = sections.into_iter().map(|(_, section)| section).collect();
+    run(id, description, Data::Opaque(Opaque { mode, sections }), skipped)
+}
+
+fn run(id: RunId, mut description: Description, data: Data, skipped: usize) -> Run {
+    if skipped > 0 {
+        let problem = format!("{skipped} facts that only a newer farsight knows were skipped");
+        description.problems.push(problem);
+    }
+    Run {
+        id,
+        program: description.program,
+        command: description.command,
+        exit: description.exit,
+        started_unix_ns: description.started_unix_ns,
+        wall_ns: description.wall_ns,
+        cpu_ns: description.cpu_ns,
+        problems: description.problems,
+        data,
+    }
+}
