@@ -52,6 +52,7 @@ fn growth_defaults() -> Growth {
         cost_total: 0,
         size_error: 0.0,
         routines: Vec::new(),
+        threads: Vec::new(),
     }
 }
 

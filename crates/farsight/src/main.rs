@@ -1,2 +1,46 @@
-//! The command line: glue only.
-fn main() {}
+//! The command line: glue between what was typed and the crates that do the work. One file per subcommand.
+//!
+//! Results go to stdout, messages to stderr. Exit codes are in [`exit`].
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod browser;
+mod check;
+mod diff;
+mod exit;
+mod merge;
+mod output;
+mod profiles;
+mod report;
+
+/// A profiler that looks ahead
+#[derive(Parser)]
+#[command(name = "farsight", version, max_term_width = 100)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Report(report::Args),
+    Merge(merge::Args),
+    Diff(diff::Args),
+    Check(check::Args),
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    let result = match &args.command {
+        Command::Report(args) => report::run(args),
+        Command::Merge(args) => merge::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Check(args) => check::run(args),
+    };
+    exit::code(result)
+}

@@ -1,0 +1,8 @@
+//! The real executable on real files: stdout, stderr and exit code are what scripts depend on.
+
+mod bad_files;
+mod check;
+mod diff;
+mod farsight;
+mod report;
+mod sample;
