@@ -3,6 +3,8 @@
 use anyhow::Result;
 use clap::Subcommand;
 
+mod fit;
+
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -10,8 +12,13 @@ pub struct Args {
 }
 
 #[derive(Subcommand)]
-enum Bench {}
+enum Bench {
+    /// How often the growth fitter is right, against the fitters on PyPI.
+    Fit(fit::Args),
+}
 
 pub fn run(args: Args) -> Result<()> {
-    match args.bench {}
+    match args.bench {
+        Bench::Fit(args) => fit::run(args),
+    }
 }

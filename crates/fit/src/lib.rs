@@ -14,6 +14,7 @@ pub mod growth;
 
 mod points;
 mod regime;
+mod scan;
 mod select;
 mod solve;
 mod verdict;

@@ -12,8 +12,9 @@
 use crate::class::Class;
 use crate::growth::Term;
 use crate::points::{Points, index};
+use crate::scan::Scan;
 use crate::select::{Selection, constant};
-use crate::solve::{Model, Normal, PARAMETERS_MAX, Scratch, Solved, solve};
+use crate::solve::{Model, Normal, Scratch, Solved, solve};
 
 /// Prior probability that a routine changes its law, for each of the two shapes.
 const PRIOR_JUMP: f64 = 0.02;
@@ -23,7 +24,7 @@ const SIZES_MIN: usize = 3;
 /// Fewest different sizes for which a break is considered at all.
 const SIZES_MIN_BOTH: usize = 7;
 /// Least gain of the scan, in units of log likelihood, that makes a break worth a look.
-const GAIN_MIN: f64 = 4.0;
+const GAIN_MIN: f64 = 0.0;
 /// Breaks that are solved in earnest.
 const JUMPS_TRIED: usize = 3;
 const ONSETS_TRIED: usize = 3;
@@ -73,12 +74,15 @@ pub(crate) fn breaks(points: &Points, (from, to): (usize, usize), scratch: &mut 
     }
     let positions = positions(points, from, to);
     let scan = Scan::new(points, from, to);
-    let floor = (to - from) as f64 * points.floor2;
-    let mut splits: Vec<(f64, usize)> =
-        positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
+    let mut splits: Vec<(f64, usize)> = positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
     splits.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(best, _)) = splits.first() else { return breaks };
-    let gain = 0.5 * (to - from) as f64 * ((scan.whole() + floor) / (best + floor)).ln();
+    // Log likelihood with σ integrated out: four coefficients leave less freedom than two.
+    let level = |rest: f64, unknowns: usize| {
+        let freedom = (to - from - unknowns) as f64;
+        0.5 * freedom * (rest / freedom + points.floor2).ln()
+    };
+    let gain = level(scan.whole(), 2) - level(best, 4);
     if gain.is_nan() || gain < GAIN_MIN {
         return breaks;
     }
@@ -105,87 +109,12 @@ fn positions(points: &Points, from: usize, to: usize) -> Vec<usize> {
     starts[SIZES_MIN..=starts.len() - SIZES_MIN].to_vec()
 }
 
-/// Sums of squared relative errors of the best `a + b·g` on every prefix and suffix.
-struct Scan {
-    from: usize,
-    left: Vec<f64>,
-    right: Vec<f64>,
-}
-
-impl Scan {
-    fn new(points: &Points, from: usize, to: usize) -> Scan {
-        let len = to - from;
-        let mut scan = Scan { from, left: vec![f64::INFINITY; len + 1], right: vec![f64::INFINITY; len + 1] };
-        for g in points.g.iter().filter(|g| !g.is_empty()) {
-            let mut sums = Sums::default();
-            for i in 0..len {
-                sums.add(points, g, from + i);
-                scan.left[i + 1] = scan.left[i + 1].min(sums.rest(false));
-            }
-            let mut sums = Sums::default();
-            for i in (0..len).rev() {
-                sums.add(points, g, from + i);
-                scan.right[i] = scan.right[i].min(sums.rest(true));
-            }
-        }
-        scan
-    }
-
-    fn whole(&self) -> f64 {
-        self.left[self.left.len() - 1]
-    }
-
-    fn left(&self, at: usize) -> f64 {
-        self.left[at - self.from]
-    }
-
-    fn right(&self, at: usize) -> f64 {
-        self.right[at - self.from]
-    }
-}
-
-/// Running sums for `Σ u·(1 − (a + b·g)/y)²`.
-#[derive(Default)]
-struct Sums {
-    one: f64,
-    a: f64,
-    b: f64,
-    aa: f64,
-    ab: f64,
-    bb: f64,
-}
-
-impl Sums {
-    fn add(&mut self, points: &Points, g: &[f64], i: usize) {
-        let (u, y) = (points.u[i], points.y[i]);
-        let (a, b) = (1.0 / y, g[i] / y);
-        self.one += u;
-        self.a += u * a;
-        self.b += u * b;
-        self.aa += u * a * a;
-        self.ab += u * a * b;
-        self.bb += u * b * b;
-    }
-
-    /// What the best curve leaves unexplained; `a` below zero is allowed only after a break, where it stands
-    /// for a curve that starts later.
-    fn rest(&self, negative: bool) -> f64 {
-        let only_a = self.one - self.a * self.a / self.aa;
-        let only_b = if self.bb > 0.0 { self.one - self.b * self.b / self.bb } else { f64::INFINITY };
-        let determinant = self.aa * self.bb - self.ab * self.ab;
-        let mut best = only_a.min(only_b);
-        if determinant > 1e-12 * self.aa * self.bb {
-            let a = (self.a * self.bb - self.b * self.ab) / determinant;
-            let b = (self.b * self.aa - self.a * self.ab) / determinant;
-            if b >= 0.0 && (a >= 0.0 || negative) {
-                best = best.min(self.one - a * self.a - b * self.b);
-            }
-        }
-        best.max(0.0)
-    }
-}
-
-fn onsets(points: &Points, range: (usize, usize), positions: &[usize], scratch: &mut Scratch) -> Vec<Onset> {
+fn onsets(
+    points: &Points,
+    range: (usize, usize),
+    positions: &[usize],
+    scratch: &mut Scratch,
+) -> Vec<Onset> {
     let mut found = scan_onsets(points, range, positions);
     found.sort_by(|a, b| a.rest.total_cmp(&b.rest));
     // The best position of each pair of laws, so that the few that are tried differ in law.
@@ -242,29 +171,38 @@ fn scan_onsets(points: &Points, (from, to): (usize, usize), positions: &[usize])
                 if base != Class::Constant && before.is_none() {
                     continue;
                 }
-                let size = 2 + before.is_some() as usize;
-                let mut normal = Normal::new(size);
-                let mut total = 0.0;
-                for i in 0..to - from {
-                    let (u, inverse) = (points.u[from + i], 1.0 / points.y[from + i]);
-                    let mut row = [0.0; PARAMETERS_MAX];
-                    row[0] = inverse;
-                    row[1] = after[i] * inverse;
-                    if let Some(before) = before {
-                        row[2] = before[i] * inverse;
-                    }
-                    normal.add(&row, 1.0, u);
-                    total += u;
-                }
-                if let Some((c, _)) = normal.solve()
-                    && c[1] > 0.0
-                {
-                    found.push(Tried { rest: total - normal.explained(&c), base, added, onset });
-                }
+                let view = View { u: &points.u[from..to], y: &points.y[from..to], after: &after };
+                let rest = match before {
+                    None => view.rest(|inverse, after, _| [inverse, after]),
+                    Some(before) => view.rest(|inverse, after, i| [inverse, after, before[i] * inverse]),
+                };
+                found.extend(rest.map(|rest| Tried { rest, base, added, onset }));
             }
         }
     }
     found
+}
+
+/// What the scan for an onset sees of the points.
+struct View<'a> {
+    u: &'a [f64],
+    y: &'a [f64],
+    after: &'a [f64],
+}
+
+impl View<'_> {
+    /// What is left unexplained, unless the second of the columns, the added one, comes out negative.
+    fn rest<const Q: usize>(&self, row: impl Fn(f64, f64, usize) -> [f64; Q]) -> Option<f64> {
+        let mut normal = Normal::<Q>::new();
+        let mut total = 0.0;
+        for (i, (&u, &y)) in self.u.iter().zip(self.y).enumerate() {
+            let inverse = 1.0 / y;
+            normal.add(&row(inverse, self.after[i] * inverse, i), 1.0, u);
+            total += u;
+        }
+        let (c, _) = normal.solve()?;
+        (c[1] > 0.0).then(|| total - normal.explained(&c))
+    }
 }
 
 /// `a + b·base(n) + c·added(n − θ)`.
@@ -281,10 +219,7 @@ struct Gradual<'a> {
 
 impl Gradual<'_> {
     fn units(&self) -> (f64, f64) {
-        (
-            self.base.g(self.points.n[self.points.len() - 1]),
-            self.added.g(self.points.n[self.points.len() - 1]),
-        )
+        (self.base.g(self.points.n[self.points.len() - 1]), self.added.g(self.points.n[self.points.len() - 1]))
     }
 
     fn terms(&self, solved: &Solved) -> Option<(Vec<Term>, Vec<Term>)> {

@@ -7,6 +7,7 @@
 use crate::class::Class;
 use crate::growth::Term;
 use crate::points::{GROWING, Points, index};
+use crate::scan;
 use crate::solve::{Model, Scratch, Solved, solve};
 
 /// How common each class is among routines before their costs are seen, in the order of [`Class::NAMED`].
@@ -21,10 +22,13 @@ const EXPONENT_RANGE: f64 = 4.0;
 /// Least share of the cost at the largest size that the leading of two growing terms must have: less is a
 /// guess about sizes that were not seen.
 const LEADING_SHARE_MIN: f64 = 0.05;
+/// Above 1 the lower term is negative; by more than this it is no correction any more but a different curve.
+const LEADING_SHARE_MAX: f64 = 1.5;
+/// Exponents outside are a logarithm or an exponential, or a single point that sticks out.
+const EXPONENTS: std::ops::Range<f64> = 0.1..5.0;
 
 /// Leading terms that come with a lower one.
-const COMPANIONS: [(Class, Class); 5] = [
-    (Class::Linear, Class::Log),
+const COMPANIONS: [(Class, Class); 4] = [
     (Class::NLogN, Class::Linear),
     (Class::Quadratic, Class::Linear),
     (Class::N2LogN, Class::Quadratic),
@@ -44,6 +48,8 @@ pub(crate) struct Candidate {
 /// All candidates for the points `from..to`, best first.
 pub(crate) struct Selection {
     pub candidates: Vec<Candidate>,
+    /// The best power law, for its exponent.
+    pub exponent: Option<Solved>,
     /// Natural logarithm of the evidence of the range, whatever the class.
     pub evidence: f64,
 }
@@ -51,6 +57,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// `None` when nothing fits at all, as for a cost that falls steeply.
     pub fn of(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Selection> {
+        scratch.lower_bar();
         let mut candidates = Vec::new();
         let mut consider = |class: Class, columns: &[Option<Class>], form: f64, scratch: &mut Scratch| {
             let model = Sum::new(points, range, columns)?;
@@ -63,31 +70,46 @@ impl Selection {
             candidates.push(Candidate { class, terms, solved, weight });
             Some(())
         };
-        consider(Class::Constant, &[None], 1.0, scratch);
-        for class in GROWING {
-            consider(class, &[Some(class)], PRIOR_FORM[0], scratch);
+        // The most promising first: they set the bar at which the others give up.
+        let mut order: Vec<(f64, Class)> = GROWING
+            .into_iter()
+            .filter(|&class| !points.g[index(class)].is_empty())
+            .map(|class| (scan::rest(points, range, &points.g[index(class)]), class))
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for &(_, class) in &order {
             consider(class, &[None, Some(class)], PRIOR_FORM[1], scratch);
         }
+        for &(_, class) in &order {
+            consider(class, &[Some(class)], PRIOR_FORM[0], scratch);
+        }
+        consider(Class::Constant, &[None], 1.0, scratch);
         for (class, lower) in COMPANIONS {
             if consider(class, &[None, Some(lower), Some(class)], PRIOR_FORM[2], scratch).is_none() {
                 consider(class, &[Some(lower), Some(class)], PRIOR_FORM[2], scratch);
             }
         }
+        let mut exponent: Option<Solved> = None;
         for (constant, form) in [(true, 0.7), (false, 0.3)] {
             let Some(solved) = power(points, range, constant, scratch) else { continue };
-            let class = Class::Power(solved.theta);
+            if exponent.as_ref().is_none_or(|best| best.evidence < solved.evidence) {
+                exponent = Some(solved.clone());
+            }
             let Some(terms) = power_terms(points, &solved, constant) else { continue };
-            let weight = solved.evidence + (PRIOR_POWER * form).ln();
-            candidates.push(Candidate { class, terms, solved, weight });
+            if EXPONENTS.contains(&solved.theta) {
+                let class = Class::Power(solved.theta);
+                let weight = solved.evidence + (PRIOR_POWER * form).ln();
+                candidates.push(Candidate { class, terms, solved, weight });
+            }
         }
         candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
-        (!candidates.is_empty()).then_some(Selection { candidates, evidence })
+        (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
     }
 }
 
-/// The best power law on a range, for the exponent and its interval.
-pub(crate) fn power(
+/// The best power law on a range, with or without a constant.
+fn power(
     points: &Points,
     range: (usize, usize),
     constant: bool,
@@ -96,6 +118,12 @@ pub(crate) fn power(
     let start = steepness(points, range);
     let model = FreePower { ln_n: &points.ln_n[range.0..range.1], constant };
     solve(points, range, &model, start, scratch)
+}
+
+/// The best power law on a range alone.
+pub(crate) fn exponent(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Solved> {
+    let (with, without) = (power(points, range, true, scratch), power(points, range, false, scratch));
+    with.into_iter().chain(without).max_by(|a, b| a.evidence.total_cmp(&b.evidence))
 }
 
 /// Natural logarithm of a sum of exponentials.
@@ -111,8 +139,7 @@ fn prior(class: Class) -> f64 {
 /// Whether the highest of the terms is what the cost is about at the largest size, and the curve never falls.
 fn leads(solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
     let at = |n: f64| terms.iter().map(|term| term.at(n)).sum::<f64>();
-    (LEADING_SHARE_MIN..4.0).contains(&solved.top_share)
-        && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
+    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share) && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
 }
 
 /// Exponent to begin with: the slope in log-log of the upper half against the lower one, by medians.
@@ -123,8 +150,7 @@ fn steepness(points: &Points, (from, to): (usize, usize)) -> f64 {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let at =
-        |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
+    let at = |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
     let (middle, high) = (at(from + (to - from - third) / 2), at(to - third));
     let slope = (high.1 - middle.1) / (high.0 - middle.0);
     if slope.is_finite() { slope.clamp(0.1, 8.0) } else { 1.0 }

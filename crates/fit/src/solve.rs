@@ -27,13 +27,17 @@ const SIGMA_PRIOR: f64 = 0.01;
 /// Prior density of the logarithm of the curve's scale. Cancels between models of equally many regimes.
 const SCALE_DENSITY: f64 = 0.25;
 
+/// Models that are behind the best one by this much, in units of log evidence, are not finished: a factor of
+/// some ten million.
+const HOPELESS: f64 = 18.0;
+
 const LN_2PI: f64 = 1.837_877_066_409_345_3;
-/// Columns and θ.
-pub(crate) const PARAMETERS_MAX: usize = 5;
+/// Most columns of a model.
+pub(crate) const COLUMNS_MAX: usize = 3;
 
 /// The columns of a model for a range of points, recomputed when θ moves.
 pub(crate) trait Model {
-    /// Number of columns, at most 4.
+    /// Number of columns, at most [`COLUMNS_MAX`].
     fn columns(&self) -> usize;
     /// Whether there is a θ.
     fn has_theta(&self) -> bool {
@@ -59,7 +63,7 @@ pub(crate) trait Model {
 #[derive(Clone)]
 pub(crate) struct Solved {
     /// Coefficients of the columns, costs in units of [`Points::y_unit`].
-    pub c: [f64; 4],
+    pub c: [f64; COLUMNS_MAX],
     /// θ, where there is one.
     pub theta: f64,
     /// Standard deviation of θ.
@@ -78,9 +82,12 @@ pub(crate) struct Solved {
     pub top_share: f64,
 }
 
-/// Buffers that one thread of fitting reuses.
-#[derive(Default)]
+/// Buffers that the solutions of one curve share, and the bar that the best of them has set.
 pub(crate) struct Scratch {
+    /// Best evidence so far on the points at hand.
+    bar: f64,
+    /// Least sum of squared relative errors so far.
+    rest: f64,
     columns: Vec<Vec<f64>>,
     derivative: Vec<f64>,
     f: Vec<f64>,
@@ -89,7 +96,35 @@ pub(crate) struct Scratch {
     sorted: Vec<f64>,
 }
 
-/// Solves `model` on the points `from..to`, or `None` where no positive, growing curve of it fits.
+impl Scratch {
+    pub fn new() -> Scratch {
+        let empty = Vec::new;
+        Scratch {
+            bar: f64::NEG_INFINITY,
+            rest: f64::INFINITY,
+            columns: vec![empty(); COLUMNS_MAX],
+            derivative: empty(),
+            f: empty(),
+            r: empty(),
+            w: empty(),
+            sorted: empty(),
+        }
+    }
+
+    /// Forgets the bar: what follows is about other points.
+    pub fn lower_bar(&mut self) {
+        self.bar = f64::NEG_INFINITY;
+        self.rest = f64::INFINITY;
+    }
+
+    /// Whether a solution so far behind is not worth finishing: even its share of the total would not show.
+    fn hopeless(&self, evidence: f64) -> bool {
+        evidence < self.bar - HOPELESS
+    }
+}
+
+/// Solves `model` on the points `from..to`, or `None` where no positive, growing curve of it fits, or where it
+/// is hopelessly behind the best model on the same points.
 pub(crate) fn solve(
     points: &Points,
     (from, to): (usize, usize),
@@ -97,37 +132,54 @@ pub(crate) fn solve(
     theta: f64,
     scratch: &mut Scratch,
 ) -> Option<Solved> {
-    let p = model.columns();
     let len = to - from;
-    let mut s =
-        Solver { y: &points.y[from..to], ln_y: &points.ln_y[from..to], u: &points.u[from..to], model, p };
-    scratch.columns.resize_with(4, Vec::new);
     scratch.columns.iter_mut().for_each(|column| column.resize(len, 0.0));
     for buffer in [&mut scratch.derivative, &mut scratch.f, &mut scratch.r, &mut scratch.w] {
         buffer.clear();
         buffer.resize(len, 0.0);
     }
-    s.run(points.floor2, theta, scratch)
+    let solver = Solver {
+        y: &points.y[from..to],
+        ln_y: &points.ln_y[from..to],
+        u: &points.u[from..to],
+        floor2: points.floor2,
+        model,
+    };
+    // The numbers of columns and of unknowns are types, so that the inner loops have no loops within.
+    match (model.columns(), model.has_theta()) {
+        (1, false) => solver.run::<1, 1>(theta, scratch),
+        (2, false) => solver.run::<2, 2>(theta, scratch),
+        (3, false) => solver.run::<3, 3>(theta, scratch),
+        (1, true) => solver.run::<1, 2>(theta, scratch),
+        (2, true) => solver.run::<2, 3>(theta, scratch),
+        (3, true) => solver.run::<3, 4>(theta, scratch),
+        _ => None,
+    }
 }
 
 struct Solver<'a> {
     y: &'a [f64],
     ln_y: &'a [f64],
     u: &'a [f64],
+    floor2: f64,
     model: &'a dyn Model,
-    p: usize,
+}
+
+/// The `P` columns of `len` points.
+fn columns<const P: usize>(columns: &[Vec<f64>], len: usize) -> [&[f64]; P] {
+    std::array::from_fn(|j| &columns[j][..len])
 }
 
 impl Solver<'_> {
-    fn run(&mut self, floor2: f64, theta: f64, scratch: &mut Scratch) -> Option<Solved> {
+    /// `P` columns, `Q` unknowns: one more with θ.
+    fn run<const P: usize, const Q: usize>(&self, theta: f64, scratch: &mut Scratch) -> Option<Solved> {
         let len = self.y.len();
-        let unknowns = self.p + self.model.has_theta() as usize;
-        if len < unknowns {
+        if len < Q {
             return None;
         }
         let mut theta = self.model.clamp(theta);
         self.model.fill(theta, &mut scratch.columns, &mut scratch.derivative);
-        let mut c = self.start(scratch)?;
+        let mut c = self.start::<P, Q>(scratch)?;
         let mut outlier = vec![false; len];
         let mut settled = false;
         for round in 0..16 {
@@ -135,75 +187,80 @@ impl Solver<'_> {
                 return None;
             }
             if round < 3 {
-                let scale = self.median_scale(scratch).max(floor2.sqrt());
-                let reach2 = (2.5 * scale).powi(2);
-                for i in 0..len {
-                    scratch.w[i] = self.u[i] / (1.0 + scratch.r[i] * scratch.r[i] / reach2);
+                let scale = self.median_scale(scratch).max(self.floor2.sqrt());
+                let reach = 1.0 / (2.5 * scale).powi(2);
+                for ((w, r), u) in scratch.w.iter_mut().zip(&scratch.r).zip(self.u) {
+                    *w = u / (1.0 + r * r * reach);
                 }
             } else {
-                let changed = self.classify(round, floor2, unknowns, scratch, &mut outlier);
+                let changed = self.classify(round, Q, scratch, &mut outlier);
+                let (rss, count) = self.sum_of_squares(scratch, &outlier);
+                // The rounds that are left improve a curve, but not by half its errors.
+                if P == Q && count > Q && scratch.hopeless(self.likelihood(0.5 * rss, count, Q)) {
+                    return None;
+                }
                 if settled && !changed {
                     break;
                 }
-                for i in 0..len {
-                    scratch.w[i] = if outlier[i] { 0.0 } else { self.u[i] };
+                for ((w, outlier), u) in scratch.w.iter_mut().zip(&outlier).zip(self.u) {
+                    *w = if *outlier { 0.0 } else { *u };
                 }
             }
-            let moved = self.step(&mut c, &mut theta, scratch)?;
-            settled = moved < 1e-4;
+            let moved = self.step::<P, Q>(&mut c, &mut theta, scratch)?;
+            settled = moved < 1e-3;
         }
         if !self.residuals(&c, scratch) {
             return None;
         }
-        self.finish(c, theta, outlier, floor2, scratch)
+        self.finish::<P, Q>(c, theta, outlier, scratch)
     }
 
     /// Least squares of relative errors `(f − y)/y`: linear, and high outliers have bounded influence.
-    fn start(&self, scratch: &mut Scratch) -> Option<[f64; 4]> {
-        let mut normal = Normal::new(self.p);
-        let mut row = [0.0; PARAMETERS_MAX];
-        for i in 0..self.y.len() {
-            for j in 0..self.p {
-                row[j] = scratch.columns[j][i] / self.y[i];
+    fn start<const P: usize, const Q: usize>(&self, scratch: &mut Scratch) -> Option<[f64; P]> {
+        let len = self.y.len();
+        let columns: [&[f64]; P] = columns(&scratch.columns, len);
+        let mut normal = Normal::<P>::new();
+        let mut total = 0.0;
+        for (i, (&y, &u)) in self.y.iter().zip(self.u).enumerate() {
+            let inverse = 1.0 / y;
+            normal.add(&std::array::from_fn(|j| columns[j][i] * inverse), 1.0, u);
+            total += u;
+        }
+        let (mut c, _) = normal.solve()?;
+        let positive = (0..P).all(|j| c[j] > 0.0 || self.model.free_sign(j) && c[j] < 0.0)
+            && (0..len).all(|i| (0..P).map(|j| c[j] * columns[j][i]).sum::<f64>() > 0.0);
+        if positive && P == Q {
+            let rest = (total - normal.explained(&c)).max(0.0) + len as f64 * self.floor2;
+            if 0.5 * len as f64 * (rest / scratch.rest).ln() > HOPELESS {
+                return None;
             }
-            normal.add(&row, 1.0, self.u[i]);
+            scratch.rest = scratch.rest.min(rest);
         }
-        let mut c = [0.0; 4];
-        if let Some((solution, _)) = normal.solve() {
-            c.copy_from_slice(&solution[..4]);
-        }
-        let fits = |c: &[f64; 4]| {
-            (0..self.p).all(|j| c[j] > 0.0 || self.model.free_sign(j) && c[j] < 0.0)
-                && (0..self.y.len())
-                    .all(|i| (0..self.p).map(|j| c[j] * scratch.columns[j][i]).sum::<f64>() > 0.0)
-        };
-        if !fits(&c) {
+        if !positive {
             // Outliers can push a coefficient below zero: begin with equal parts and let the rounds decide.
-            let typical = |j: usize| {
-                let shares = (0..self.y.len()).map(|i| scratch.columns[j][i] / self.y[i]).sum::<f64>();
-                self.y.len() as f64 / shares
-            };
-            for (j, c) in c.iter_mut().enumerate().take(self.p) {
-                *c = typical(j) / self.p as f64;
+            for j in 0..P {
+                let inverse: f64 = columns[j].iter().zip(self.y).map(|(t, y)| t / y).sum();
+                c[j] = len as f64 / inverse / P as f64;
             }
         }
         c.iter().all(|c| c.is_finite()).then_some(c)
     }
 
     /// Fills `f` and `r`; false where the curve is not positive.
-    fn residuals(&self, c: &[f64; 4], scratch: &mut Scratch) -> bool {
-        for i in 0..self.y.len() {
-            let mut f = 0.0;
-            for j in 0..self.p {
-                f += c[j] * scratch.columns[j][i];
-            }
-            if !(f > 0.0 && f.is_finite()) {
-                return false;
-            }
-            scratch.f[i] = f;
-            scratch.r[i] = self.ln_y[i] - f.ln();
+    fn residuals<const P: usize>(&self, c: &[f64; P], scratch: &mut Scratch) -> bool {
+        let len = self.y.len();
+        let columns: [&[f64]; P] = columns(&scratch.columns, len);
+        let (mut low, mut high) = (f64::INFINITY, 0f64);
+        for (i, out) in scratch.f[..len].iter_mut().enumerate() {
+            let f: f64 = (0..P).map(|j| c[j] * columns[j][i]).sum();
+            low = low.min(f);
+            high = high.max(f);
+            *out = f;
         }
-        true
+        for ((r, f), ln_y) in scratch.r.iter_mut().zip(&scratch.f).zip(self.ln_y) {
+            *r = ln_y - f.ln();
+        }
+        low > 0.0 && high.is_finite()
     }
 
     fn median_scale(&self, scratch: &mut Scratch) -> f64 {
@@ -214,14 +271,7 @@ impl Solver<'_> {
     }
 
     /// Decides which points are outliers under the current curve; true when that changed.
-    fn classify(
-        &self,
-        round: usize,
-        floor2: f64,
-        unknowns: usize,
-        scratch: &mut Scratch,
-        outlier: &mut [bool],
-    ) -> bool {
+    fn classify(&self, round: usize, unknowns: usize, scratch: &mut Scratch, outlier: &mut [bool]) -> bool {
         let len = self.y.len();
         let allowed = if len < 6 { 0 } else { ((len as f64 * OUTLIER_SHARE_MAX) as usize).max(1) };
         // Later rounds would only chase a flip-flop.
@@ -230,13 +280,12 @@ impl Solver<'_> {
         }
         let sigma2 = if round == 3 {
             let spare = len as f64 / (len - unknowns).max(1) as f64;
-            self.median_scale(scratch).powi(2) * spare + floor2 + SIGMA_PRIOR * SIGMA_PRIOR / len as f64
+            self.median_scale(scratch).powi(2) * spare + self.floor2 + SIGMA_PRIOR * SIGMA_PRIOR / len as f64
         } else {
             let (rss, count) = self.sum_of_squares(scratch, outlier);
-            variance(rss, count, unknowns, floor2).0
+            variance(rss, count, unknowns, self.floor2).0
         };
-        let sigma = sigma2.sqrt();
-        let margin = ((1.0 - OUTLIER) / (OUTLIER * OUTLIER_DENSITY * sigma)).ln() - 0.5 * LN_2PI;
+        let margin = ((1.0 - OUTLIER) / (OUTLIER * OUTLIER_DENSITY * sigma2.sqrt())).ln() - 0.5 * LN_2PI;
         let limit = 2.0 * margin.max(2.0) * sigma2;
         let square = |i: usize| self.u[i] * scratch.r[i] * scratch.r[i];
         scratch.sorted.clear();
@@ -249,7 +298,7 @@ impl Solver<'_> {
         };
         let mut changed = false;
         for (i, flag) in outlier.iter_mut().enumerate() {
-            let now = self.u[i] * scratch.r[i] * scratch.r[i] > limit;
+            let now = square(i) > limit;
             changed |= now != *flag;
             *flag = now;
         }
@@ -259,41 +308,56 @@ impl Solver<'_> {
     fn sum_of_squares(&self, scratch: &Scratch, outlier: &[bool]) -> (f64, usize) {
         let mut rss = 0.0;
         let mut count = 0;
-        for i in 0..self.y.len() {
-            if !outlier[i] {
-                rss += self.u[i] * scratch.r[i] * scratch.r[i];
+        for ((r, u), outlier) in scratch.r.iter().zip(self.u).zip(outlier) {
+            if !outlier {
+                rss += u * r * r;
                 count += 1;
             }
         }
         (rss, count)
     }
 
-    /// One Gauss-Newton step; the largest relative change, or `None` where the equations are singular.
-    fn step(&self, c: &mut [f64; 4], theta: &mut f64, scratch: &mut Scratch) -> Option<f64> {
-        let has_theta = self.model.has_theta();
-        let mut normal = Normal::new(self.p + has_theta as usize);
-        let mut row = [0.0; PARAMETERS_MAX];
-        for i in 0..self.y.len() {
-            let inverse = 1.0 / scratch.f[i];
-            for j in 0..self.p {
-                row[j] = c[j] * scratch.columns[j][i] * inverse;
-            }
-            if has_theta {
-                row[self.p] = c[self.p - 1] * scratch.derivative[i] * inverse;
+    /// One Gauss-Newton step; the largest relative change, or `None` where the equations are singular or a
+    /// coefficient vanishes.
+    fn step<const P: usize, const Q: usize>(
+        &self,
+        c: &mut [f64; P],
+        theta: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
+        let len = self.y.len();
+        let columns: [&[f64]; P] = columns(&scratch.columns, len);
+        let (f, r, w) = (&scratch.f[..len], &scratch.r[..len], &scratch.w[..len]);
+        let derivative = &scratch.derivative[..len];
+        let mut normal = Normal::<Q>::new();
+        let mut shares = [0f64; P];
+        for i in 0..len {
+            let inverse = 1.0 / f[i];
+            let row: [f64; Q] = std::array::from_fn(|j| {
+                let column = if j < P { columns[j][i] } else { derivative[i] };
+                c[j.min(P - 1)] * column * inverse
+            });
+            for j in 0..P {
+                shares[j] = shares[j].max(row[j].abs());
             }
             // Far residuals would overshoot: the logarithm is only locally linear.
-            normal.add(&row, 1.0 + scratch.r[i].clamp(-1.0, 1.0), scratch.w[i]);
+            normal.add(&row, 1.0 + r[i].clamp(-1.0, 1.0), w[i]);
         }
         let (solution, _) = normal.solve()?;
+        // A coefficient that shrinks tenfold at every step is on its way to zero: the simpler model is better.
+        if P > 1 && (0..P).any(|j| solution[j] <= 0.1 && shares[j] < 0.01) {
+            return None;
+        }
         let mut moved = 0f64;
-        for j in 0..self.p {
+        for j in 0..P {
             let factor = if self.model.free_sign(j) { solution[j] } else { solution[j].clamp(0.1, 10.0) };
             moved = moved.max((factor - 1.0).abs());
             c[j] *= factor;
         }
-        if has_theta {
-            let now =
-                self.model.clamp(*theta + solution[self.p].clamp(-self.reach(*theta), self.reach(*theta)));
+        if Q > P {
+            // How far θ may move in one step.
+            let reach = 0.3 * theta.abs() + 0.1;
+            let now = self.model.clamp(*theta + solution[P].clamp(-reach, reach));
             moved = moved.max((now - *theta).abs() / (1e-9 + theta.abs()));
             *theta = now;
             self.model.fill(now, &mut scratch.columns, &mut scratch.derivative);
@@ -301,78 +365,84 @@ impl Solver<'_> {
         moved.is_finite().then_some(moved)
     }
 
-    /// How far θ may move in one step.
-    fn reach(&self, theta: f64) -> f64 {
-        0.3 * theta.abs() + 0.1
-    }
-
-    fn finish(
+    fn finish<const P: usize, const Q: usize>(
         &self,
-        c: [f64; 4],
+        c: [f64; P],
         theta: f64,
         outlier: Vec<bool>,
-        floor2: f64,
-        scratch: &Scratch,
+        scratch: &mut Scratch,
     ) -> Option<Solved> {
         let len = self.y.len();
-        let has_theta = self.model.has_theta();
-        let unknowns = self.p + has_theta as usize;
+        let columns: [&[f64]; P] = columns(&scratch.columns, len);
         // Scale first, then each further coefficient relative to it: column 0 becomes the sum of all shares.
-        let mut normal = Normal::new(unknowns);
-        let mut row = [0.0; PARAMETERS_MAX];
-        let mut density = [0.0; PARAMETERS_MAX];
-        let mut share_max = [0f64; PARAMETERS_MAX];
+        let mut normal = Normal::<Q>::new();
+        let mut density = [0.0; Q];
+        let mut share_max = [0f64; P];
         for i in 0..len {
-            row[0] = 1.0;
-            for j in 1..self.p {
-                row[j] = c[j] * scratch.columns[j][i] / scratch.f[i];
+            let share = |j: usize| c[j] * columns[j][i] / scratch.f[i];
+            let mut row = [1.0; Q];
+            for j in 1..P {
+                row[j] = share(j);
                 density[j] += (row[j] * (1.0 - row[j])).abs();
                 share_max[j] = share_max[j].max(row[j].abs());
             }
-            share_max[0] = share_max[0].max((c[0] * scratch.columns[0][i] / scratch.f[i]).abs());
-            if has_theta {
-                row[self.p] = c[self.p - 1] * scratch.derivative[i] / scratch.f[i];
+            share_max[0] = share_max[0].max(share(0).abs());
+            if Q > P {
+                row[P] = c[P - 1] * scratch.derivative[i] / scratch.f[i];
             }
             normal.add(&row, 0.0, if outlier[i] { 0.0 } else { self.u[i] });
         }
-        // A coefficient that was driven to zero means that the simpler model is the better one.
-        if (0..self.p).any(|j| share_max[j] < 1e-4) {
+        if share_max.iter().any(|&share| share < 1e-4) {
             return None;
         }
         density.iter_mut().for_each(|sum| *sum /= len as f64);
         density[0] = SCALE_DENSITY;
-        if has_theta {
-            density[self.p] = self.model.theta_density(theta);
+        if Q > P {
+            density[P] = self.model.theta_density(theta);
         }
         let (rss, count) = self.sum_of_squares(scratch, &outlier);
-        if count < unknowns {
+        if count < Q {
             return None;
         }
-        let (sigma2, freedom, total) = variance(rss, count, unknowns, floor2);
+        let sigma2 = variance(rss, count, Q, self.floor2).0;
         let (_, pivots) = normal.solve()?;
-        let mut evidence = libm::lgamma(freedom / 2.0) - freedom / 2.0 * (total / 2.0).ln()
-            + SIGMA_PRIOR_WEIGHT / 2.0 * (SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR / 2.0).ln()
-            - libm::lgamma(SIGMA_PRIOR_WEIGHT / 2.0)
-            - (count - unknowns) as f64 / 2.0 * LN_2PI;
-        for j in 0..unknowns {
+        let mut evidence = self.likelihood(rss, count, Q);
+        for j in 0..Q {
             // Data that say nothing of a parameter must not be counted as agreeing with every value of it.
             let free = -0.5 * sigma2.ln() - 0.5 * LN_2PI;
             evidence += (density[j].max(1e-12).ln() - 0.5 * pivots[j].ln()).min(free);
         }
-        let outliers = len - count;
-        evidence += outliers as f64 * (OUTLIER * OUTLIER_DENSITY).ln() + count as f64 * (1.0 - OUTLIER).ln();
-        let last = len - 1;
+        if !evidence.is_finite() {
+            return None;
+        }
+        scratch.bar = scratch.bar.max(evidence);
+        let top_share = c[P - 1] * columns[P - 1][len - 1] / scratch.f[len - 1];
+        let freedom = (count - Q) as f64;
+        let mut coefficients = [0.0; COLUMNS_MAX];
+        coefficients[..P].copy_from_slice(&c);
         Some(Solved {
-            c,
+            c: coefficients,
             theta,
-            theta_sd: if has_theta { (sigma2 / pivots[unknowns - 1]).sqrt() } else { 0.0 },
+            theta_sd: if Q > P { (sigma2 / pivots[Q - 1]).sqrt() } else { 0.0 },
             r: scratch.r.clone(),
             outlier,
-            sigma: (rss / ((count - unknowns) as f64).max(1.0)).sqrt(),
-            freedom: (count - unknowns) as f64,
-            evidence: if evidence.is_finite() { evidence } else { return None },
-            top_share: c[self.p - 1] * scratch.columns[self.p - 1][last] / scratch.f[last],
+            sigma: (rss / freedom.max(1.0)).sqrt(),
+            freedom,
+            evidence,
+            top_share,
         })
+    }
+
+    /// Probability of the data with σ integrated out, before the coefficients' shares of their prior ranges.
+    fn likelihood(&self, rss: f64, count: usize, unknowns: usize) -> f64 {
+        let (_, freedom, total) = variance(rss, count, unknowns, self.floor2);
+        let prior = SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR;
+        libm::lgamma(freedom / 2.0) - freedom / 2.0 * (total / 2.0).ln()
+            + SIGMA_PRIOR_WEIGHT / 2.0 * (prior / 2.0).ln()
+            - libm::lgamma(SIGMA_PRIOR_WEIGHT / 2.0)
+            - (count - unknowns) as f64 / 2.0 * LN_2PI
+            + (self.y.len() - count) as f64 * (OUTLIER * OUTLIER_DENSITY).ln()
+            + count as f64 * (1.0 - OUTLIER).ln()
     }
 }
 
@@ -383,20 +453,21 @@ fn variance(rss: f64, count: usize, unknowns: usize, floor2: f64) -> (f64, f64, 
     (total / freedom, freedom, total)
 }
 
-/// Normal equations of up to [`PARAMETERS_MAX`] unknowns.
-pub(crate) struct Normal {
-    size: usize,
-    matrix: [[f64; PARAMETERS_MAX]; PARAMETERS_MAX],
-    right: [f64; PARAMETERS_MAX],
+/// Normal equations of `Q` unknowns.
+pub(crate) struct Normal<const Q: usize> {
+    /// Lower triangle.
+    matrix: [[f64; Q]; Q],
+    right: [f64; Q],
 }
 
-impl Normal {
-    pub fn new(size: usize) -> Normal {
-        Normal { size, matrix: [[0.0; PARAMETERS_MAX]; PARAMETERS_MAX], right: [0.0; PARAMETERS_MAX] }
+impl<const Q: usize> Normal<Q> {
+    pub fn new() -> Normal<Q> {
+        Normal { matrix: [[0.0; Q]; Q], right: [0.0; Q] }
     }
 
-    pub fn add(&mut self, row: &[f64; PARAMETERS_MAX], target: f64, weight: f64) {
-        for j in 0..self.size {
+    #[inline]
+    pub fn add(&mut self, row: &[f64; Q], target: f64, weight: f64) {
+        for j in 0..Q {
             let scaled = weight * row[j];
             for k in 0..=j {
                 self.matrix[j][k] += scaled * row[k];
@@ -406,17 +477,16 @@ impl Normal {
     }
 
     /// How much of the weighted squares of the targets the solution explains.
-    pub fn explained(&self, solution: &[f64; PARAMETERS_MAX]) -> f64 {
-        (0..self.size).map(|j| self.right[j] * solution[j]).sum()
+    pub fn explained(&self, solution: &[f64; Q]) -> f64 {
+        (0..Q).map(|j| self.right[j] * solution[j]).sum()
     }
 
     /// The solution and the pivots of the Cholesky factorization: `pivot[j]` is the information on unknown j
-    /// given those after it are free and those before it are known.
-    pub fn solve(&self) -> Option<([f64; PARAMETERS_MAX], [f64; PARAMETERS_MAX])> {
-        let n = self.size;
-        let mut l = [[0.0; PARAMETERS_MAX]; PARAMETERS_MAX];
-        let mut pivots = [1.0; PARAMETERS_MAX];
-        for j in 0..n {
+    /// when those before it are unknown too.
+    pub fn solve(&self) -> Option<([f64; Q], [f64; Q])> {
+        let mut l = [[0.0; Q]; Q];
+        let mut pivots = [1.0; Q];
+        for j in 0..Q {
             let mut diagonal = self.matrix[j][j];
             for k in 0..j {
                 diagonal -= l[j][k] * l[j][k];
@@ -426,7 +496,7 @@ impl Normal {
             }
             pivots[j] = diagonal;
             l[j][j] = diagonal.sqrt();
-            for i in j + 1..n {
+            for i in j + 1..Q {
                 let mut sum = self.matrix[i][j];
                 for k in 0..j {
                     sum -= l[i][k] * l[j][k];
@@ -435,18 +505,18 @@ impl Normal {
             }
         }
         let mut x = self.right;
-        for j in 0..n {
+        for j in 0..Q {
             for k in 0..j {
                 x[j] -= l[j][k] * x[k];
             }
             x[j] /= l[j][j];
         }
-        for j in (0..n).rev() {
-            for k in j + 1..n {
+        for j in (0..Q).rev() {
+            for k in j + 1..Q {
                 x[j] -= l[k][j] * x[k];
             }
             x[j] /= l[j][j];
         }
-        x[..n].iter().all(|x| x.is_finite()).then_some((x, pivots))
+        x.iter().all(|x| x.is_finite()).then_some((x, pivots))
     }
 }

@@ -5,7 +5,7 @@ use crate::formula;
 use crate::growth::{Fit, Piece, Sample, Term, Verdict};
 use crate::points::Points;
 use crate::regime::{Breaks, breaks};
-use crate::select::{Selection, log_sum, power};
+use crate::select::{self, Selection, log_sum};
 use crate::solve::{Scratch, Solved};
 
 /// Fewest different sizes for any opinion.
@@ -47,7 +47,7 @@ pub fn fit(samples: &[Sample]) -> Fit {
         let (low, high) = (formula::number(range[0]), formula::number(range[1]));
         return unknown(range, format!("range too narrow: sizes from {low} to {high} look alike"));
     }
-    let scratch = &mut Scratch::default();
+    let scratch = &mut Scratch::new();
     let all = (0, points.len());
     let Some(whole) = Selection::of(&points, all, scratch) else {
         return unknown(range, "no growth class fits".to_string());
@@ -57,7 +57,7 @@ pub fn fit(samples: &[Sample]) -> Fit {
     let shape = hypotheses.best();
     let mut fit = describe(&points, &shape, range);
     let last = shape.last_regime(&points);
-    exponent(&points, last, &mut fit, scratch);
+    exponent(&points, &shape, last, &mut fit, scratch);
     hypotheses.weigh(&shape, &mut fit);
     judge(&points, &shape, last, &mut fit);
     fit
@@ -246,15 +246,18 @@ fn describe(points: &Points, shape: &Shape, range: [f64; 2]) -> Fit {
 }
 
 /// The exponent of the best power law over a regime, and its interval.
-fn exponent(points: &Points, range: (usize, usize), fit: &mut Fit, scratch: &mut Scratch) {
-    let constant = fit.class == Some(Class::Constant);
-    let with = if constant { None } else { power(points, range, true, scratch) };
-    let without = if constant { None } else { power(points, range, false, scratch) };
-    let better = match (with, without) {
-        (Some(a), Some(b)) => Some(if a.evidence > b.evidence { a } else { b }),
-        (a, b) => a.or(b),
+fn exponent(points: &Points, shape: &Shape, range: (usize, usize), fit: &mut Fit, scratch: &mut Scratch) {
+    let alone;
+    let solved = match *shape {
+        _ if shape.class() == Class::Constant => None,
+        Shape::Whole(selection, _) => selection.exponent.as_ref(),
+        Shape::Jump(breaks, j, _) => breaks.jumps[j].right.exponent.as_ref(),
+        Shape::Onset(..) => {
+            alone = select::exponent(points, range, scratch);
+            alone.as_ref()
+        }
     };
-    let (value, sd, freedom) = match better {
+    let (value, sd, freedom) = match solved {
         Some(solved) => (solved.theta, solved.theta_sd, solved.freedom),
         None => log_slope(points, range),
     };
@@ -309,8 +312,10 @@ fn judge(points: &Points, shape: &Shape, last: (usize, usize), fit: &mut Fit) {
     let sizes = if shape.is_broken() { points.distinct_in(last.0, last.1) } else { points.distinct_seen };
     let ratio = fit.range[1] / points.n[last.0].max(1.0);
     let within = if shape.is_broken() { " beyond the break" } else { "" };
-    fit.reason = if shape.is_broken() && (sizes < SIZES_CONFIDENT || fit.confidence < CONFIDENT) {
-        format!("several regimes: {sizes} sizes are too few to be sure of the last one")
+    fit.reason = if shape.is_broken() && sizes < SIZES_CONFIDENT {
+        format!("several regimes, and only {sizes} distinct sizes in the last one")
+    } else if shape.is_broken() && fit.confidence < CONFIDENT {
+        format!("several regimes, and {}", rivals(fit))
     } else if sizes < SIZES_CONFIDENT {
         format!("too few distinct sizes: {sizes}{within}")
     } else if ratio < RANGE_CONFIDENT {

@@ -1,0 +1,92 @@
+//! Answers against truths, and the tables that come of it.
+
+use fit::{Class, Fit, Verdict};
+
+use super::sets::{Set, Truth};
+
+/// What a fitter said about a set, in terms that peers share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    pub class: Option<Class>,
+    pub broken: bool,
+    pub confident: bool,
+    pub confidence: f64,
+}
+
+impl From<&Fit> for Answer {
+    fn from(fit: &Fit) -> Answer {
+        Answer {
+            class: fit.class,
+            broken: !fit.pieces.is_empty(),
+            confident: fit.verdict == Verdict::Confident,
+            confidence: fit.confidence,
+        }
+    }
+}
+
+/// Whether the answer is right: the exact class, a free power within 0.06, and a break exactly where there
+/// is one.
+pub fn right(answer: &Answer, truth: Truth) -> bool {
+    let same = |class: Class| match (answer.class, class) {
+        (Some(Class::Power(found)), Class::Power(k)) => (found - k).abs() <= 0.06,
+        (Some(found), class) => found == class,
+        (None, _) => false,
+    };
+    match truth {
+        Truth::One(class) => same(class) && !answer.broken,
+        Truth::Broken(class) => same(class) && answer.broken,
+    }
+}
+
+/// Counts over a number of sets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Score {
+    pub sets: usize,
+    pub right: usize,
+    pub confident: usize,
+    pub confident_wrong: usize,
+    /// Sets whose truth has no break, and how many of them were broken.
+    pub unbroken: usize,
+    pub false_splits: usize,
+    /// Sets with a confidence above 0.9, and how many of them were right.
+    pub sure: usize,
+    pub sure_right: usize,
+}
+
+impl Score {
+    pub fn add(&mut self, set: &Set, answer: &Answer) {
+        let right = right(answer, set.truth);
+        let unbroken = matches!(set.truth, Truth::One(_));
+        self.sets += 1;
+        self.right += right as usize;
+        self.confident += answer.confident as usize;
+        self.confident_wrong += (answer.confident && !right) as usize;
+        self.unbroken += unbroken as usize;
+        self.false_splits += (unbroken && answer.broken) as usize;
+        self.sure += (answer.confidence > 0.9) as usize;
+        self.sure_right += (answer.confidence > 0.9 && right) as usize;
+    }
+
+    pub fn of<'a>(pairs: impl Iterator<Item = (&'a Set, &'a Answer)>) -> Score {
+        let mut score = Score::default();
+        pairs.for_each(|(set, answer)| score.add(set, answer));
+        score
+    }
+
+    pub fn accuracy(&self) -> f64 {
+        share(self.right, self.sets)
+    }
+
+    pub fn confident_wrong_share(&self) -> f64 {
+        share(self.confident_wrong, self.sets)
+    }
+
+    pub fn false_split_share(&self) -> f64 {
+        share(self.false_splits, self.unbroken)
+    }
+}
+
+/// `part` of `whole`, 0 of nothing.
+pub fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
