@@ -159,6 +159,9 @@ pub enum WriteError {
         /// The broken rule.
         invalid: Invalid,
     },
+    /// Data that claims not to be known, but is of a mode or kind that is.
+    #[error("run {0}: data of a known mode must not be kept as unknown")]
+    NotOpaque(RunId),
     /// The compressor gave up, which it does only when memory does.
     #[error("cannot compress: {0}")]
     Compress(String),

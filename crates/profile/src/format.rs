@@ -62,6 +62,10 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, WriteError> {
                 }
             }
             Data::Opaque(opaque) => {
+                let known = |kind| matches!(kind, KIND_END | KIND_RUN | KIND_GROWTH);
+                if matches!(opaque.mode, 0 | MODE_GROWTH) || opaque.sections.iter().any(|s| known(s.kind)) {
+                    return Err(WriteError::NotOpaque(run.id));
+                }
                 writer.put(KIND_RUN, run.id, 0, &describe(opaque.mode, opaque.sections.len()))?;
                 for (part, section) in (1..).zip(&opaque.sections) {
                     writer.put_opaque(run.id, part, section);

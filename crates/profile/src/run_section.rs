@@ -99,7 +99,10 @@ pub fn decode(payload: &[u8]) -> Decode<Description> {
         wall_ns: fields.number(WALL)?,
         cpu_ns: fields.number(CPU)?,
         problems: get_texts(fields.get(PROBLEMS)?)?,
-        mode: u32::try_from(fields.number(MODE)?).map_err(|_| LARGE)?,
+        mode: match u32::try_from(fields.number(MODE)?).map_err(|_| LARGE)? {
+            0 => return Err(Bad("its mode is not known")),
+            mode => mode,
+        },
         parts: u32::try_from(fields.number(PARTS)?).map_err(|_| LARGE)?,
         unknown_fields: fields.unknown(),
     })
