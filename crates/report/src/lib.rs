@@ -7,6 +7,7 @@
 //! - Foreign text (symbol names, paths) is shown, never interpreted: escaped for each medium.
 #![forbid(unsafe_code)]
 
+pub mod html;
 pub mod json;
 mod plot;
 mod table;

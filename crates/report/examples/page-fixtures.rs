@@ -1,0 +1,38 @@
+//! Writes the pages that the browser tests open: `cargo run -p report --example page-fixtures -- FOLDER`.
+
+#[path = "../tests/fixtures/mod.rs"]
+mod fixtures;
+
+use std::{env, fs, path::Path};
+
+use fixtures::{Made, programs};
+use profile::Metric;
+use report::html::{PageRun, page};
+
+fn main() -> std::io::Result<()> {
+    let folder = env::args().nth(1).expect("usage: page-fixtures FOLDER");
+    fs::create_dir_all(&folder)?;
+    let write = |name: &str, runs: &[&Made]| {
+        let analyses: Vec<_> = runs.iter().map(|m| m.analysis()).collect();
+        let pages: Vec<PageRun<'_>> = runs
+            .iter()
+            .zip(&analyses)
+            .map(|(m, analysis)| PageRun {
+                run: &m.run,
+                growth: &m.growth,
+                analysis,
+                sources: &programs::wf_source,
+            })
+            .collect();
+        fs::write(Path::new(&folder).join(name), page(&pages))
+    };
+    let wf = programs::wf(Metric::Trms, false);
+    write("wf.html", &[&wf])?;
+    write("compare.html", &[&wf, &programs::wf(Metric::Trms, true)])?;
+    write("metrics.html", &[&programs::wf(Metric::Rms, false), &wf])?;
+    write("hostile.html", &[&programs::hostile()])?;
+    write("large.html", &[&programs::large(5_000, 500_000)])?;
+    write("unknown.html", &[&programs::unknown()])?;
+    write("empty.html", &[&Made::new("/bin/empty", Metric::Trms, 0.0, Vec::new(), 1)])?;
+    write("none.html", &[])
+}

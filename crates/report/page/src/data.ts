@@ -1,0 +1,114 @@
+// The shape of the page's JSON section, as `summary.rs` writes it, and how sections are read.
+
+/** Version of the agreement with `summary.rs`. */
+export const VERSION = 1;
+
+export interface Summary {
+  version: number;
+  modes: { growth?: { runs: RunData[] } };
+}
+
+export interface RunData {
+  program: string;
+  build_id: string;
+  command: string[];
+  exit_code: number | null;
+  exit_signal: number | null;
+  started_unix_ms: number;
+  wall_ns: number;
+  cpu_ns: number;
+  problems: string[];
+  metric: "rms" | "trms";
+  cost: "blocks" | "instructions" | "accesses" | "time";
+  cell_bytes: number;
+  size_error: number;
+  activations: number;
+  cost_total: number;
+  input_volume: number;
+  thread_induced_share: number;
+  external_share: number;
+  factors: number[];
+  unextrapolated_share: number[];
+  strings: string[];
+  routines: RoutineColumns;
+  excerpts: { routine: number; start: number; lines: string[] }[];
+}
+
+export interface RoutineColumns {
+  id: string[];
+  name: string[];
+  mangled: (string | null)[];
+  object: number[];
+  address: (string | null)[];
+  file: number[];
+  line: number[];
+  threads: number[][];
+  calls: number[];
+  cost_total: number[];
+  cost_self: number[];
+  share: number[];
+  first_reads: number[];
+  thread_induced: number[];
+  external: number[];
+  points: number[];
+  n_min: number[];
+  n_max: number[];
+  block_bytes: number[];
+  has_forecast: number[];
+  fit: FitColumns;
+  fit_self: FitColumns;
+}
+
+export interface FitColumns {
+  class: (number | null)[];
+  power: number[];
+  a: (number | null)[];
+  b: (number | null)[];
+  formula: string[];
+  exponent: (number | null)[];
+  exponent_low: (number | null)[];
+  exponent_high: (number | null)[];
+  confidence: (number | null)[];
+  spread: (number | null)[];
+  verdict: number[];
+  reason: number[];
+  pieces: { routine: number; from: number; to: number; class: string; power: number; a: number; b: number }[];
+}
+
+/** A reason for which the page cannot be shown, for the user to read. */
+export class Unreadable extends Error {}
+
+/** The bytes of a section, unpacked. */
+export async function section(id: string): Promise<Uint8Array<ArrayBuffer>> {
+  const element = document.getElementById("farsight-" + id);
+  if (!element) throw new Unreadable(`This file is not whole: its section "${id}" is missing.`);
+  if (typeof DecompressionStream === "undefined") {
+    throw new Unreadable(
+      "This browser is too old to unpack the report. Chromium 80, Firefox 113 and Safari 16.4 or later can.",
+    );
+  }
+  const packed = base64(element.textContent ?? "");
+  // The text has served: megabytes of it would stay in the document.
+  element.textContent = "";
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new Unreadable(`This file is damaged: its section "${id}" cannot be unpacked.`);
+  }
+}
+
+export async function summary(): Promise<Summary> {
+  const parsed = JSON.parse(new TextDecoder().decode(await section("summary"))) as Summary;
+  if (parsed.version !== VERSION) throw new Unreadable(`This file holds data of version ${parsed.version}.`);
+  return parsed;
+}
+
+function base64(text: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as unknown as { fromBase64?: (s: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}

@@ -1,0 +1,117 @@
+// The top of the page: the answer in a sentence, and what is known of the run.
+
+import { choice, code, h, replace, type Child } from "../dom.ts";
+import { basename, count, duration, exact, exitText, moment, percent, shell, si, visible } from "../format.ts";
+import { comparison, headline, type Part } from "./headline.ts";
+import type { Run } from "./model.ts";
+import type { Session } from "./session.ts";
+
+export class Answer {
+  readonly element = h("section", { class: "answer", "aria-label": "Summary" });
+  private readonly lead = h("h1");
+  private readonly more = h("p", { class: "more" });
+  private readonly facts = h("div", { class: "facts" });
+
+  constructor(private readonly session: Session) {
+    this.element.append(this.lead, this.more, this.facts);
+    this.refresh();
+    this.refreshFacts();
+  }
+
+  /** The sentence alone; it depends on the slider. */
+  refresh(): void {
+    const { session } = this;
+    const said = session.b
+      ? comparison(session.rows, session.a, session.b)
+      : headline(session.a, session.store.get().factor);
+    replace(this.lead, said.lead.map((p) => this.part(p)));
+    replace(this.more, said.more.map((p) => this.part(p)));
+    this.more.hidden = said.more.length === 0;
+  }
+
+  refreshFacts(): void {
+    const { session } = this;
+    const runs = session.b ? [session.a, session.b] : [session.a];
+    replace(
+      this.facts,
+      runs.map((run, i) => this.factsOf(run, session.b ? (i === 0 ? "A" : "B") : null)),
+      session.runs.length > 1 ? this.pickers() : null,
+    );
+  }
+
+  private part(part: Part): Child {
+    if (typeof part === "string") return part;
+    if ("strong" in part) return h("strong", null, part.strong);
+    const { routine } = part;
+    return h(
+      "a",
+      {
+        href: `#r=${encodeURIComponent(routine.id)}`,
+        onclick: (e: Event) => {
+          e.preventDefault();
+          this.session.select(routine);
+        },
+      },
+      code(visible(routine.name, 80)),
+    );
+  }
+
+  private factsOf(run: Run, tag: string | null): HTMLElement {
+    const d = run.data;
+    const fact = (label: string, value: Child, title?: string): Child =>
+      value ? h("div", { class: "fact", title }, h("dt", null, label), h("dd", null, value)) : null;
+    const failed = d.exit_signal !== null || (d.exit_code !== null && d.exit_code !== 0);
+    return h(
+      "div",
+      { class: "run" },
+      tag && h("span", { class: `tag ${tag.toLowerCase()}`, title: `Run ${tag}` }, tag),
+      h(
+        "dl",
+        null,
+        fact("Command", code(visible(shell(d.command), 300), { class: "command" }), visible(shell(d.command), 2000)),
+        fact("Ended", h("span", { class: failed ? "failed" : "" }, (failed ? "✕ " : "") + exitText(d.exit_code, d.exit_signal))),
+        fact("Wall", duration(d.wall_ns)),
+        fact("CPU", duration(d.cpu_ns)),
+        fact("Started", moment(d.started_unix_ms)),
+        fact("Cost", `${si(d.cost_total)} ${run.unit}`, exact(d.cost_total)),
+        fact("Calls", si(d.activations), exact(d.activations)),
+        fact("Routines", exact(run.routines.length)),
+        fact(
+          "Input size",
+          `${d.metric}, cells of ${count(d.cell_bytes, "byte")}`,
+          d.metric === "trms"
+            ? "Threaded read memory size: distinct cells first read, and cells that other threads or the kernel wrote since"
+            : "Read memory size: distinct cells that are first accessed with a read",
+        ),
+        d.size_error > 0 ? fact("Size error", `≤ ${percent(d.size_error)}`, "Neighbouring sizes were merged") : null,
+      ),
+      d.problems.length > 0
+        ? h(
+            "details",
+            { class: "problems" },
+            h("summary", null, `⚠ ${count(d.problems.length, "problem")} with this data`),
+            h("ul", null, d.problems.map((p) => h("li", null, code(visible(p, 1000))))),
+          )
+        : null,
+    );
+  }
+
+  private pickers(): HTMLElement {
+    const { store, runs, a, b } = this.session;
+    const options = runs.map((r, i) => ({
+      value: String(i),
+      label: `${i + 1}. ${visible(basename(r.data.program), 40)}, ${r.data.metric} ${moment(r.data.started_unix_ms)}`.trim(),
+    }));
+    return h(
+      "div",
+      { class: "pickers" },
+      h("label", null, "Run A ", choice("Run A", options, String(a.index), (v) => store.set({ a: Number(v) }))),
+      h(
+        "label",
+        null,
+        "compared with ",
+        choice("Run B", [{ value: "-1", label: "nothing" }, ...options], String(b?.index ?? -1), (v) => store.set({ b: Number(v) })),
+      ),
+    );
+  }
+}
