@@ -33,8 +33,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if (a.metric, a.cost, a.cell_bytes) != (b.metric, b.cost, b.cell_bytes) {
         let message = anyhow::anyhow!(
             "{} and {} cannot be compared: they measure {}, {}, cells of {} bytes and {}, {}, cells of {} bytes",
-            args.old.display(), args.new.display(),
-            a.metric.name(), a.cost.name(), a.cell_bytes, b.metric.name(), b.cost.name(), b.cell_bytes,
+            args.old.display(),
+            args.new.display(),
+            a.metric.name(),
+            a.cost.name(),
+            a.cell_bytes,
+            b.metric.name(),
+            b.cost.name(),
+            b.cell_bytes,
         );
         return Err(Failure::new(Kind::Data, message));
     }

@@ -30,6 +30,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let merged = profile::merge(&read?).map_err(|e| Failure::new(Kind::Data, e))?;
     profiles::write(&args.output, &merged, args.force)?;
     let runs = merged.runs.len();
-    eprintln!("farsight: wrote {} with {runs} run{}", args.output.display(), if runs == 1 { "" } else { "s" });
+    eprintln!(
+        "farsight: wrote {} with {runs} run{}",
+        args.output.display(),
+        if runs == 1 { "" } else { "s" }
+    );
     Ok(ExitCode::SUCCESS)
 }

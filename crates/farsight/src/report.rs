@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use analyse::GrowthAnalysis;
 use anyhow::Result;
+use report::html::PageRun;
 use serde_json::{Value, json};
 
 use crate::profiles::{self, GrowthView};
@@ -37,8 +38,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let analyses: Vec<GrowthAnalysis<'_>> = views.iter().map(|v| analyse::analyse(&v.growth)).collect();
     let json_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
     if !json_on_stdout {
-        let texts: Vec<String> =
-            views.iter().zip(&analyses).map(|(v, a)| report::terminal::growth(&v.run, &v.growth, a)).collect();
+        let texts: Vec<String> = views
+            .iter()
+            .zip(&analyses)
+            .map(|(v, a)| report::terminal::growth(&v.run, &v.growth, a))
+            .collect();
         output::print(&texts.join("\n"))?;
     }
     if let Some(path) = &args.json {
@@ -56,6 +60,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         eprintln!("farsight: next: farsight report {} --html report.html --open", files.join(" "));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page on these runs, with the source lines that can still be read on this machine.
+fn page(views: &[GrowthView], analyses: &[GrowthAnalysis<'_>]) -> String {
+    let sources = |path: &str| std::fs::read_to_string(path).ok();
+    let runs: Vec<PageRun<'_>> = views
+        .iter()
+        .zip(analyses)
+        .map(|(v, analysis)| PageRun { run: &v.run, growth: &v.growth, analysis, sources: &sources })
+        .collect();
+    report::html::page(&runs)
 }
 
 /// One run's document as it is; several in a list.

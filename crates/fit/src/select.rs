@@ -174,7 +174,7 @@ impl<'a> Sum<'a> {
         }
         // Of two growing terms the lower one may be negative.
         let growing = classes.iter().flatten().count();
-        let free = (growing == 2).then_some(classes.len() - 2);
+        let free = (growing == 2).then(|| classes.len() - 2);
         Some(Sum { columns, classes: classes.to_vec(), free })
     }
 

@@ -34,7 +34,10 @@ fn not_enough_data_is_said_and_fails_only_when_strict() {
 
 #[test]
 fn a_rule_that_matches_nothing_fails_and_suggests() {
-    folder().run(&["check", "a.farsight", "--rule", "parse_lin: n"]).exits(1).prints(&["NO MATCH", "parse_line"]);
+    folder()
+        .run(&["check", "a.farsight", "--rule", "parse_lin: n"])
+        .exits(1)
+        .prints(&["NO MATCH", "parse_line"]);
 }
 
 #[test]

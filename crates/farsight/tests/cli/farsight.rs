@@ -36,8 +36,11 @@ impl Folder {
 }
 
 fn run_in(folder: &Path, args: &[&str]) -> Ended {
-    let output: Output =
-        Command::new(env!("CARGO_BIN_EXE_farsight")).args(args).current_dir(folder).output().expect("farsight starts");
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_farsight"))
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("farsight starts");
     Ended {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),

@@ -18,11 +18,40 @@ fn json_has_the_documented_fields() {
     let folder = Folder::new();
     folder.save("a.farsight", &sample::typical(1));
     let document = folder.run(&["report", "a.farsight", "--json", "-"]).exits(0).json();
-    for field in ["farsight", "kind", "command", "exit", "wall_ns", "cpu_ns", "problems", "metric", "cost", "cell_bytes", "totals", "routines"] {
+    for field in [
+        "farsight",
+        "kind",
+        "command",
+        "exit",
+        "wall_ns",
+        "cpu_ns",
+        "problems",
+        "metric",
+        "cost",
+        "cell_bytes",
+        "totals",
+        "routines",
+    ] {
         assert!(document.get(field).is_some(), "no {field}");
     }
     let routine = &document["routines"][0];
-    for field in ["name", "mangled", "object", "address", "file", "line", "calls", "cost_total", "cost_self", "share", "input", "points", "threads", "fit", "forecast"] {
+    for field in [
+        "name",
+        "mangled",
+        "object",
+        "address",
+        "file",
+        "line",
+        "calls",
+        "cost_total",
+        "cost_self",
+        "share",
+        "input",
+        "points",
+        "threads",
+        "fit",
+        "forecast",
+    ] {
         assert!(routine.get(field).is_some(), "no routines[].{field}");
     }
     assert_eq!(routine["name"], "parse_line");
@@ -49,7 +78,10 @@ fn merging_adds_runs_once() {
     let folder = Folder::new();
     folder.save("a.farsight", &sample::typical(1));
     folder.save("b.farsight", &sample::typical(2));
-    folder.run(&["merge", "a.farsight", "b.farsight", "a.farsight", "-o", "c.farsight"]).exits(0).says(&["2 runs"]);
+    folder
+        .run(&["merge", "a.farsight", "b.farsight", "a.farsight", "-o", "c.farsight"])
+        .exits(0)
+        .says(&["2 runs"]);
     let one = folder.run(&["report", "a.farsight", "--json", "-"]).exits(0).json();
     let both = folder.run(&["report", "c.farsight", "--json", "-"]).exits(0).json();
     let calls = |d: &serde_json::Value| d["totals"]["activations"].as_u64().unwrap();

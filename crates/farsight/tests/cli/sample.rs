@@ -47,7 +47,7 @@ pub fn profile(id: u8, routines: Vec<Routine>) -> Profile {
     growth.normalize();
     let run = Run {
         id: RunId::from_random([id; 16]),
-        program: Program { path: "/usr/bin/sample".into(), build_id: vec![1, 2, 3, 4] },
+        program: Program { path: "/usr/bin/sample".into(), build_id: vec![1, 2, 3, 4], ..Program::default() },
         command: vec!["sample".into(), "input.txt".into()],
         exit: Exit::Code(0),
         started_unix_ns: 1,
