@@ -3,6 +3,9 @@
 use anyhow::Result;
 use clap::Subcommand;
 
+mod engine;
+mod inputs;
+
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -10,8 +13,13 @@ pub struct Args {
 }
 
 #[derive(Subcommand)]
-enum Bench {}
+enum Bench {
+    /// Twelve programs natively and under wrappers: CPU time and memory as ratios, parallel speedup, start-up.
+    Engine(engine::Args),
+}
 
 pub fn run(args: Args) -> Result<()> {
-    match args.bench {}
+    match args.bench {
+        Bench::Engine(args) => engine::run(args),
+    }
 }
