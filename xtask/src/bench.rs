@@ -4,6 +4,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 mod fit;
+mod engine;
+mod inputs;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -15,10 +17,13 @@ pub struct Args {
 enum Bench {
     /// How often the growth fitter is right, against the fitters on PyPI.
     Fit(fit::Args),
+    /// Twelve programs natively and under wrappers: CPU time and memory as ratios, parallel speedup, start-up.
+    Engine(engine::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.bench {
         Bench::Fit(args) => fit::run(args),
+        Bench::Engine(args) => engine::run(args),
     }
 }
