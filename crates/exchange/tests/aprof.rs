@@ -154,7 +154,7 @@ main | main | /bin/cct [0]
         run.problems,
         [
             "cct_9_0_4.aprof:18: the calling context is not described; its points went to the routine above",
-            "cct_9_0_4.aprof: points of 4 calling contexts were added up by routine",
+            "cct_9_0_4.aprof: calling contexts added up by routine: 4",
         ]
     );
 }
@@ -169,7 +169,7 @@ fn wrapped_squares_are_restored_where_that_can_be_done() {
     assert_eq!(
         run.problems,
         [
-            "wrapped_5_0_4.aprof: 1 sums of squares may have overflowed in aprof: variances there are lower bounds"
+            "wrapped_5_0_4.aprof: sums of squares that may have overflowed in aprof: 1; variances there are lower bounds"
         ]
     );
 }
@@ -198,7 +198,7 @@ fn damaged_lines_are_listed_and_the_others_count() {
             "damaged.aprof:16: the calling context cannot be read",
             "damaged.aprof:17: the linker name cannot be read",
             "damaged.aprof: its last line does not end: the file may be cut",
-            "damaged.aprof: 1 routines have points but no name",
+            "damaged.aprof: routines with points but without a name: 1",
             "damaged.aprof: it does not say what costs are; taken for basic blocks",
             "damaged.aprof: it does not say its total cost",
         ]

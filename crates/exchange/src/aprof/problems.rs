@@ -34,7 +34,7 @@ impl Problems {
     /// One sentence each.
     pub fn into_sentences(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.listed.push(format!("{}: {} further lines have problems", self.file, self.more));
+            self.listed.push(format!("{}: further lines with problems: {}", self.file, self.more));
         }
         self.listed
     }
@@ -52,6 +52,6 @@ mod tests {
         let sentences = problems.into_sentences();
         assert_eq!(sentences.len(), 52);
         assert_eq!(sentences[0], "a.aprof:1: no such tag");
-        assert_eq!(sentences[50..], ["a.aprof: no version", "a.aprof: 10 further lines have problems"]);
+        assert_eq!(sentences[50..], ["a.aprof: no version", "a.aprof: further lines with problems: 10"]);
     }
 }

@@ -351,13 +351,12 @@ impl Parser {
             self.problems.file("it does not say its version; taken for 6");
         }
         if self.folded_contexts > 0 {
-            let what =
-                format!("points of {} calling contexts were added up by routine", self.folded_contexts);
+            let what = format!("calling contexts added up by routine: {}", self.folded_contexts);
             self.problems.file(&what);
         }
         if self.squares_unsure > 0 {
             let what = format!(
-                "{} sums of squares may have overflowed in aprof: variances there are lower bounds",
+                "sums of squares that may have overflowed in aprof: {}; variances there are lower bounds",
                 self.squares_unsure
             );
             self.problems.file(&what);
@@ -383,7 +382,7 @@ impl Parser {
             });
         }
         if nameless > 0 {
-            self.problems.file(&format!("{nameless} routines have points but no name"));
+            self.problems.file(&format!("routines with points but without a name: {nameless}"));
         }
         self.report.problems = self.problems;
         Ok(self.report)
