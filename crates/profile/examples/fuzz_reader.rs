@@ -37,7 +37,7 @@ fn main() {
         salvaged += outcome.salvaged;
         peak = peak.max(outcome.peak_bytes);
         ratio = ratio.max(outcome.peak_bytes as f64 / bytes.len().max(1) as f64);
-        if (i + 1) % 1_000_000 == 0 {
+        if (i + 1).is_multiple_of(1_000_000) {
             eprintln!("{} files, {:.0} s", i + 1, start.elapsed().as_secs_f64());
         }
     }

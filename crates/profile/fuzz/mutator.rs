@@ -66,11 +66,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
             name: format!("routine<{i}>"),
             mangled: format!("_Z7routine{i}v"),
             object: "/usr/lib/libexample.so.1".into(),
-            address: (i % 2 == 0).then_some(0x1000 + 64 * i),
+            address: i.is_multiple_of(2).then_some(0x1000 + 64 * i),
             file: "src/example.c".into(),
             line: 10 + i as u32,
             threads: vec![1],
-            by_thread: if i % 3 == 0 {
+            by_thread: if i.is_multiple_of(3) {
                 vec![ThreadPoints { thread: 1, points: points.clone() }]
             } else {
                 vec![]

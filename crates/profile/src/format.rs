@@ -360,7 +360,7 @@ impl Assembly {
         if self.homeless == 0 {
             return Vec::new();
         }
-        vec![format!("{} sections that only a newer farsight knows were skipped", self.homeless)]
+        vec![format!("sections skipped because only a newer farsight knows them: {}", self.homeless)]
     }
 }
 
@@ -409,13 +409,13 @@ impl Pieces {
         });
         let lost = description.parts.saturating_sub(self.taken);
         if lost > 0 {
-            problems.push(format!("{lost} of {} data sections of this run are lost", description.parts));
+            problems.push(format!("data sections lost: {lost} of {}", description.parts));
         }
         match self.growth {
             Some(mut growth) => {
                 let missing = self.routines_total.saturating_sub(growth.routines.len() as u64);
                 if missing > 0 {
-                    problems.push(format!("{missing} of {} routines are lost", self.routines_total));
+                    problems.push(format!("routines lost: {missing} of {}", self.routines_total));
                 }
                 if growth.validate().is_err() {
                     problems.push("routines or points were out of order, double or contradictory".to_owned());
@@ -461,7 +461,7 @@ fn opaque_run(
 
 fn run(id: RunId, mut description: Description, data: Data, skipped: usize) -> Run {
     if skipped > 0 {
-        let problem = format!("{skipped} facts that only a newer farsight knows were skipped");
+        let problem = format!("kinds of facts skipped because only a newer farsight knows them: {skipped}");
         description.problems.push(problem);
     }
     Run {
@@ -474,5 +474,65 @@ fn run(id: RunId, mut description: Description, data: Data, skipped: usize) -> R
         cpu_ns: description.cpu_ns,
         problems: description.problems,
         data,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growth::{Cost, Metric};
+
+    #[test]
+    fn what_a_later_minor_version_adds_is_skipped_and_mentioned() {
+        let id = RunId([5; 16]);
+        let growth = Growth::new(Metric::Rms, Cost::Blocks, 4);
+        let description = Description {
+            program: Program::default(),
+            command: vec![],
+            exit: Exit::Code(0),
+            started_unix_ns: 0,
+            wall_ns: 0,
+            cpu_ns: 0,
+            problems: vec![],
+            mode: MODE_GROWTH,
+            parts: 2,
+            unknown_fields: 0,
+        };
+        let mut longer = run_section::encode(&description);
+        longer.extend_from_slice(&[100, 3, b'n', b'e', b'w']); // a field of tag 100
+        let mut writer = section::Writer::new().unwrap();
+        writer.put(KIND_RUN, id, 0, &longer).unwrap();
+        writer.put(KIND_GROWTH, id, 1, &growth_section::encode(&growth)[0]).unwrap();
+        writer.put(300, id, 2, b"call edges").unwrap();
+        writer.put(301, RunId([0; 16]), NO_RUN, b"source texts").unwrap();
+        let bytes = writer.finish();
+        let loaded = decode(&bytes).unwrap();
+        assert_eq!(loaded.problems, ["sections skipped because only a newer farsight knows them: 1"]);
+        let run = &loaded.profile.runs[0];
+        assert_eq!(run.data, Data::Growth(growth));
+        assert_eq!(run.problems, ["kinds of facts skipped because only a newer farsight knows them: 2"]);
+        assert_eq!(salvage(&bytes), Ok(loaded));
+    }
+
+    #[test]
+    fn headers_that_all_claim_the_rest_of_the_file_are_not_checked_for_ever() {
+        let mut writer = section::Writer::new().unwrap();
+        writer.put(KIND_GROWTH, RunId([1; 16]), 1, &[0xff; 63]).unwrap();
+        let mut header = writer.finish()[FILE_HEADER_LEN..][..HEADER_LEN].to_vec();
+        // Each header's payload is the rest of the file but one byte, and its checksum is wrong. Checking them all
+        // would mean to hash 320 GB.
+        const COUNT: usize = 100_000;
+        let mut bytes = section::file_header().to_vec();
+        for i in 0..COUNT {
+            let rest = ((COUNT - 1 - i) * HEADER_LEN + 9) as u64;
+            header[32..40].copy_from_slice(&rest.to_le_bytes());
+            let checksum = xxhash_rust::xxh3::xxh3_64(&header[..56]);
+            header[56..].copy_from_slice(&checksum.to_le_bytes());
+            bytes.extend_from_slice(&header);
+        }
+        bytes.extend_from_slice(&[0; 10]);
+        let loaded = salvage(&bytes).unwrap();
+        assert!(loaded.profile.runs.is_empty());
+        assert!(loaded.problems.len() >= COUNT, "each is mentioned");
     }
 }

@@ -15,7 +15,7 @@ fn hostile_files_neither_panic_nor_exhaust_memory() {
     let seeds = mutator::seeds();
     let mut random = mutator::Random(2012);
     let (mut accepted, mut salvaged, mut peak_bytes) = (0, 0, 0);
-    for _ in 0..30_000 {
+    for _ in 0..10_000 {
         let seed = &seeds[random.below(seeds.len())];
         let other = &seeds[random.below(seeds.len())];
         let outcome = trial::run(&mutator::mutate(seed, other, &mut random));
@@ -24,7 +24,7 @@ fn hostile_files_neither_panic_nor_exhaust_memory() {
         peak_bytes = peak_bytes.max(outcome.peak_bytes);
     }
     // A mutator that only ever breaks checksums would prove nothing.
-    assert!(accepted > 300, "only {accepted} files got through to the end");
-    assert!(salvaged > 3_000, "only {salvaged} runs were salvaged");
+    assert!(accepted > 100, "only {accepted} files got through to the end");
+    assert!(salvaged > 1_000, "only {salvaged} runs were salvaged");
     assert!(peak_bytes > 10_000, "the meter does not count: {peak_bytes} bytes at most");
 }

@@ -75,10 +75,11 @@ fn profile() -> impl Strategy<Value = Profile> {
     })
 }
 
+/// Object, address, name where there is no address, size.
+type Key = (String, Option<u64>, String, u64);
+
 /// What combining must give, computed without the code under test: sums by object, identity and size.
-fn naive<'a>(
-    all: impl IntoIterator<Item = &'a Growth>,
-) -> BTreeMap<(String, Option<u64>, String, u64), (u64, u128)> {
+fn naive<'a>(all: impl IntoIterator<Item = &'a Growth>) -> BTreeMap<Key, (u64, u128)> {
     let mut sums = BTreeMap::new();
     for routine in all.into_iter().flat_map(|growth| &growth.routines) {
         for point in &routine.points {
