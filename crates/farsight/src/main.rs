@@ -10,6 +10,8 @@ mod browser;
 mod check;
 mod diff;
 mod exit;
+mod export;
+mod import;
 mod merge;
 mod output;
 mod profiles;
@@ -29,6 +31,8 @@ enum Command {
     Merge(merge::Args),
     Diff(diff::Args),
     Check(check::Args),
+    Export(export::Args),
+    Import(import::Args),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Check(args) => check::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
     };
     exit::code(result)
 }

@@ -1,0 +1,76 @@
+//! `farsight export`: our profiles into other tools' formats.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use exchange::aprof::Report;
+use profile::Profile;
+
+use crate::exit::{Failure, Kind};
+use crate::{output, profiles};
+
+/// Turn a profile into another tool's format
+#[derive(clap::Args)]
+pub struct Args {
+    /// Profile file
+    file: PathBuf,
+    /// The format
+    #[arg(long, value_enum)]
+    format: Format,
+    /// What to write, - for stdout. Several aprof reports (one per thread) go into a folder of this name
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Read whatever is intact of a damaged file
+    #[arg(long)]
+    salvage: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// aprof reports, version 6
+    Aprof,
+    /// One row per routine and input size
+    Csv,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let profile = profiles::read(&args.file, args.salvage)?;
+    match args.format {
+        Format::Csv => output::write(&args.output, &exchange::csv::export(&profile))?,
+        Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
+    }
+    if args.output != Path::new("-") {
+        eprintln!("farsight: wrote {}", args.output.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reports(profile: &Profile) -> Result<Vec<Report>> {
+    let mut reports = Vec::new();
+    for run in &profile.runs {
+        reports.extend(exchange::aprof::export(run).map_err(|e| Failure::new(Kind::Data, e))?);
+    }
+    Ok(reports)
+}
+
+/// One report becomes the file itself, several become a folder of files with the names that aprof gives them.
+fn write_reports(out: &Path, reports: &[Report]) -> Result<()> {
+    if let [only] = reports
+        && !out.is_dir()
+    {
+        return output::write(out, &only.bytes);
+    }
+    if out == Path::new("-") {
+        let message =
+            anyhow::anyhow!("{} reports cannot all go to stdout; give a folder with -o", reports.len());
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    fs::create_dir_all(out).with_context(|| format!("cannot create the folder {}", out.display()))?;
+    for report in reports {
+        output::write(&out.join(&report.name), &report.bytes)?;
+    }
+    Ok(())
+}
