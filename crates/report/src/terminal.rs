@@ -258,7 +258,8 @@ fn unjudged(out: &mut String, analysis: &GrowthAnalysis<'_>) {
     reasons.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let total: usize = reasons.iter().map(|r| r.1).sum();
     let list: Vec<String> = reasons.into_iter().map(|(reason, n)| format!("{n} {reason}")).collect();
-    out.push_str(&format!("\n{total} routines cannot be judged: {}.\n", list.join(", ")));
+    let routines = if total == 1 { "routine" } else { "routines" };
+    out.push_str(&format!("\n{total} {routines} cannot be judged: {}.\n", list.join(", ")));
 }
 
 fn routine_plot(r: &RoutineAnalysis<'_>, cost: Cost) -> String {
