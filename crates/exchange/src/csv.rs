@@ -5,6 +5,8 @@
 //! formulas, and symbol names come from programs that one may not trust. A reader that wants such names as they
 //! were strips that apostrophe. Routines without points have no row, and neither have runs of other modes.
 
+use std::fmt::{Display, Write};
+
 use profile::{Data, Growth, Point, Profile, Routine, Run};
 
 /// The columns, in order. Sizes in cells, costs as the `cost` column says (time in nanoseconds), addresses in
@@ -44,21 +46,28 @@ pub const COLUMNS: [&str; 30] = [
 
 /// The table of all growth runs.
 pub fn export(profile: &Profile) -> Vec<u8> {
-    let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    let mut put = |row: &[String]| out.write_record(row).expect("writing to memory does not fail");
-    put(&COLUMNS.map(str::to_owned));
+    let mut table = Table {
+        out: csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new()),
+        number: String::new(),
+    };
+    COLUMNS.iter().for_each(|name| table.text(name));
+    table.end_row();
     for run in &profile.runs {
         let Data::Growth(growth) = &run.data else { continue };
         for routine in &growth.routines {
+            let common = common(run, growth, routine);
             for point in &routine.points {
-                put(&row(run, growth, routine, point));
+                common.iter().for_each(|text| table.text(text));
+                table.point(point);
+                table.end_row();
             }
         }
     }
-    out.into_inner().expect("writing to memory does not fail")
+    table.out.into_inner().expect("writing to memory does not fail")
 }
 
-fn row(run: &Run, growth: &Growth, routine: &Routine, point: &Point) -> [String; COLUMNS.len()] {
+/// The columns that all points of a routine share.
+fn common(run: &Run, growth: &Growth, routine: &Routine) -> [String; 12] {
     let threads: Vec<String> = routine.threads.iter().map(u64::to_string).collect();
     [
         run.id.to_string(),
@@ -73,25 +82,42 @@ fn row(run: &Run, growth: &Growth, routine: &Routine, point: &Point) -> [String;
         safe(&routine.file),
         if routine.line == 0 { String::new() } else { routine.line.to_string() },
         threads.join(" "),
-        point.n.to_string(),
-        point.calls.to_string(),
-        point.min.to_string(),
-        point.max.to_string(),
-        point.mean().to_string(),
-        point.variance().to_string(),
-        point.sum.to_string(),
-        point.sumsq.to_string(),
-        point.real_sum.to_string(),
-        point.self_sum.to_string(),
-        point.self_min.to_string(),
-        point.self_max.to_string(),
-        point.self_sumsq.to_string(),
-        point.first_reads().to_string(),
-        point.input.thread_induced.to_string(),
-        point.input.external.to_string(),
-        point.input.self_thread_induced.to_string(),
-        point.input.self_external.to_string(),
     ]
+}
+
+/// The table so far, in memory: writing to it does not fail.
+struct Table {
+    out: csv::Writer<Vec<u8>>,
+    /// A number on its way.
+    number: String,
+}
+
+impl Table {
+    fn text(&mut self, text: &str) {
+        self.out.write_field(text).expect("writing to memory does not fail");
+    }
+
+    fn number(&mut self, value: impl Display) {
+        self.number.clear();
+        write!(self.number, "{value}").expect("writing to memory does not fail");
+        self.out.write_field(&self.number).expect("writing to memory does not fail");
+    }
+
+    fn end_row(&mut self) {
+        self.out.write_record(None::<&[u8]>).expect("every row has all columns");
+    }
+
+    fn point(&mut self, p: &Point) {
+        [p.n, p.calls, p.min, p.max].into_iter().for_each(|value| self.number(value));
+        [p.mean(), p.variance()].into_iter().for_each(|value| self.number(value));
+        self.number(p.sum);
+        self.number(p.sumsq);
+        [p.real_sum, p.self_sum, p.self_min, p.self_max].into_iter().for_each(|value| self.number(value));
+        self.number(p.self_sumsq);
+        let i = &p.input;
+        let input = [p.first_reads(), i.thread_induced, i.external, i.self_thread_induced, i.self_external];
+        input.into_iter().for_each(|value| self.number(value));
+    }
 }
 
 /// A text that no spreadsheet program takes for a formula.

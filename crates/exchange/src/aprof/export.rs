@@ -108,11 +108,8 @@ fn head(run: &Run, growth: &Growth) -> Result<String, ExportError> {
 fn report(head: &str, growth: &Growth, total: u64, thread: Option<u64>) -> Vec<u8> {
     let scale = if growth.cost == Cost::TimeNs { 1000 } else { 1 };
     let mut out = head.to_owned();
-    let mut put = |line: std::fmt::Arguments<'_>| {
-        out.write_fmt(line).and_then(|()| out.write_char('\n')).expect("writing to a String does not fail");
-    };
     if total > 0 {
-        put(format_args!("k {}", total / scale));
+        put(&mut out, format_args!("k {}\n", total / scale));
     }
     for (id, routine) in growth.routines.iter().enumerate() {
         let points = match thread {
@@ -123,40 +120,34 @@ fn report(head: &str, growth: &Growth, total: u64, thread: Option<u64>) -> Vec<u
             Some(_) => continue,
         };
         let object = if routine.object.is_empty() { NO_OBJECT.to_owned() } else { one_line(&routine.object) };
-        put(format_args!("r \"{}\" \"{object}\" {id}", one_line(&routine.name)));
+        put(&mut out, format_args!("r \"{}\" \"{object}\" {id}\n", one_line(&routine.name)));
         if routine.mangled != routine.name {
-            put(format_args!("u {id} \"{}\"", one_line(&routine.mangled)));
+            put(&mut out, format_args!("u {id} \"{}\"\n", one_line(&routine.mangled)));
         }
         for p in points {
-            put(format_args!("p {id} {}", tuple(p, growth.metric, scale)));
+            put(&mut out, format_args!("p {id} "));
+            put_point(&mut out, p, growth.metric, scale);
         }
     }
     out.into_bytes()
 }
 
-fn tuple(p: &Point, metric: Metric, scale: u64) -> String {
+fn put_point(out: &mut String, p: &Point, metric: Metric, scale: u64) {
     let square = u128::from(scale) * u128::from(scale);
-    let mut out = format!(
-        "{} {} {} {} {} {} {} {} {} {} {}",
-        p.n,
-        p.min / scale,
-        p.max / scale,
-        p.sum / scale,
-        p.sumsq / square,
-        p.calls,
-        p.real_sum / scale,
-        p.self_sum / scale,
-        p.self_min / scale,
-        p.self_max / scale,
-        p.self_sumsq / square
-    );
+    put(out, format_args!("{} {} {} {} ", p.n, p.min / scale, p.max / scale, p.sum / scale));
+    put(out, format_args!("{} {} {} ", p.sumsq / square, p.calls, p.real_sum / scale));
+    put(out, format_args!("{} {} {} ", p.self_sum / scale, p.self_min / scale, p.self_max / scale));
+    put(out, format_args!("{}", p.self_sumsq / square));
     if metric == Metric::Trms {
         let i = &p.input;
-        let more = [i.external, i.thread_induced, i.self_external, i.self_thread_induced];
-        out.push_str(" 0 0");
-        more.iter().for_each(|value| out.push_str(&format!(" {value}")));
+        put(out, format_args!(" 0 0 {} {}", i.external, i.thread_induced));
+        put(out, format_args!(" {} {}", i.self_external, i.self_thread_induced));
     }
-    out
+    out.push('\n');
+}
+
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("writing to memory does not fail");
 }
 
 /// Line breaks cannot be written.
