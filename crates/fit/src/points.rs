@@ -202,7 +202,8 @@ fn lattice(n: &[f64], y: &[f64]) -> f64 {
     let mut values = y.to_vec();
     values.sort_by(f64::total_cmp);
     values.dedup();
-    if values.len() < 2 || values.len() * 2 > count_distinct(n.iter().copied()) {
+    // Two levels alone are a step, and three or more a ladder.
+    if values.len() < 3 || values.len() * 2 > count_distinct(n.iter().copied()) {
         return 0.0;
     }
     let step = values.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
