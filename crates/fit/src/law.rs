@@ -13,6 +13,8 @@ use crate::solve::{Scratch, Solved};
 
 /// Breaks within breaks: with 1, up to four regimes.
 const DEPTH: usize = 1;
+/// Median relative difference below which the curve of a regime also describes an earlier one.
+const COVERED: f64 = 0.15;
 /// Classes less probable than this are not mentioned.
 const MENTIONED: f64 = 0.01;
 
@@ -64,15 +66,19 @@ pub(crate) fn same(a: Class, b: Class) -> bool {
 fn resolve(points: &Points, range: (usize, usize), whole: Selection, depth: usize, scratch: &mut Scratch) -> Law {
     let mut breaks = breaks(points, range, &whole.candidates[0].solved, scratch);
     let hypotheses = Hypotheses::new(&whole, &breaks);
-    let choice = hypotheses.best();
-    let correlation = correlation(match choice.place {
-        Place::Whole(i) => &whole.candidates[i].solved,
-        Place::Jump(j, i) => &breaks.jumps[j].right.candidates[i].solved,
-        Place::Onset(i) => &breaks.onsets[i].solved,
-    });
+    let waves = |choice: Hypothesis| {
+        correlation(match choice.place {
+            Place::Whole(i) => &whole.candidates[i].solved,
+            Place::Jump(j, i) => &breaks.jumps[j].right.candidates[i].solved,
+            Place::Onset(i) => &breaks.onsets[i].solved,
+        })
+    };
     // Residuals that follow each other in waves are the misfit of a curve, not noise, and must not be counted
     // as often as they occur.
-    let temper = ((1.0 - correlation) / (1.0 + correlation)).clamp(0.1, 1.0);
+    let temper = |correlation: f64| ((1.0 - correlation) / (1.0 + correlation)).clamp(0.1, 1.0);
+    let choice = hypotheses.best(temper(waves(hypotheses.best(1.0))));
+    let correlation = waves(choice);
+    let temper = temper(correlation);
     let law = |regimes: Vec<Regime>, exponent: Option<&Solved>| Law {
         regimes,
         classes: hypotheses.classes(choice, temper),
@@ -101,6 +107,12 @@ fn resolve(points: &Points, range: (usize, usize), whole: Selection, depth: usiz
                 last = Law { shape: last.shape * inner.shape, ..inner };
             }
             let mut regimes = resolve(points, left, jump.left, depth - 1, scratch).regimes;
+            if let ([before], [after]) = (regimes.as_slice(), last.regimes.as_mut_slice())
+                && after.covers(points, before)
+            {
+                after.range.0 = range.0;
+                return last;
+            }
             regimes.append(&mut last.regimes);
             Law { regimes, ..last }
         }
@@ -111,6 +123,18 @@ impl Regime {
     fn of(range: (usize, usize), candidate: &Candidate) -> Regime {
         let Candidate { class, terms, solved, .. } = candidate;
         Regime { range, class: *class, terms: terms.clone(), sigma: solved.sigma, outliers: solved.outliers() }
+    }
+}
+
+impl Regime {
+    /// Whether this regime's curve also describes an earlier one of the same class, as it does when only the
+    /// smallest sizes have their own ways.
+    fn covers(&self, points: &Points, earlier: &Regime) -> bool {
+        let log_cost = |n: f64| (self.terms.iter().map(|t| t.at(n)).sum::<f64>() / points.y_unit + points.offset).ln();
+        let mut off: Vec<f64> =
+            (earlier.range.0..earlier.range.1).map(|i| (points.ln_y[i] - log_cost(points.n[i])).abs()).collect();
+        off.sort_by(f64::total_cmp);
+        same(self.class, earlier.class) && off[off.len() / 2] < COVERED
     }
 }
 
@@ -173,8 +197,8 @@ impl Hypotheses {
         Hypotheses(all)
     }
 
-    fn best(&self) -> Hypothesis {
-        let mass = |matching: &dyn Fn(&Hypothesis) -> bool| self.mass(matching, 1.0);
+    fn best(&self, temper: f64) -> Hypothesis {
+        let mass = |matching: &dyn Fn(&Hypothesis) -> bool| self.mass(matching, temper);
         let broken = mass(&|h| h.broken()) > mass(&|h| !h.broken());
         let mut best = (f64::NEG_INFINITY, self.0[0]);
         for h in self.0.iter().filter(|h| h.broken() == broken) {

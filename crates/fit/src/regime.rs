@@ -34,7 +34,7 @@ const ONSETS_TRIED: usize = 3;
 const ONSET_POSITIONS: usize = 14;
 
 /// Least ratio of the largest to the smallest size of a regime: what holds for less is a step, not a law.
-const RANGE_MIN: f64 = 2.5;
+const RANGE_MIN: f64 = 2.0;
 
 /// Laws of what is added, each with the laws before the onset. Close neighbours such as n and n log n are not
 /// among them: there a break is only a bent curve.

@@ -108,7 +108,7 @@ impl Selection {
                 candidates.push(Candidate { class, terms, solved, weight });
             }
         }
-        candidates.extend(exponential(points, range, scratch));
+        candidates.extend([true, false].iter().flat_map(|&constant| exponential(points, range, constant, scratch)));
         candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
         (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
@@ -181,7 +181,7 @@ impl<'a> Sum<'a> {
         }
         // Of two growing terms the lower one may be negative.
         let growing = classes.iter().flatten().count();
-        let free = (growing == 2).then_some(classes.len() - 2);
+        let free = (growing == 2).then(|| classes.len() - 2);
         Some(Sum { columns, classes: classes.to_vec(), free })
     }
 
@@ -256,14 +256,15 @@ impl Model for FreePower<'_> {
     }
 }
 
-/// `a + b·2^(θ·n)`: an exponential of any base.
+/// `a + b·2^(θ·n)` or `b·2^(θ·n)`: an exponential of any base.
 struct FreeBase<'a> {
     n: &'a [f64],
+    constant: bool,
 }
 
 impl Model for FreeBase<'_> {
     fn columns(&self) -> usize {
-        2
+        1 + self.constant as usize
     }
 
     fn has_theta(&self) -> bool {
@@ -279,16 +280,23 @@ impl Model for FreeBase<'_> {
     }
 
     fn fill(&self, theta: f64, columns: &mut [Vec<f64>], derivative: &mut Vec<f64>) {
+        let last = self.constant as usize;
         columns[0].fill(1.0);
         let n_max = self.n[self.n.len() - 1];
         for (i, &n) in self.n.iter().enumerate() {
-            columns[1][i] = (theta * (n - n_max)).exp2();
-            derivative[i] = columns[1][i] * (n - n_max) * std::f64::consts::LN_2;
+            let value = (theta * (n - n_max)).exp2();
+            columns[last][i] = value;
+            derivative[i] = value * (n - n_max) * std::f64::consts::LN_2;
         }
     }
 }
 
-fn exponential(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Candidate> {
+fn exponential(
+    points: &Points,
+    range: (usize, usize),
+    constant: bool,
+    scratch: &mut Scratch,
+) -> Option<Candidate> {
     let n = &points.n[range.0..range.1];
     let (last, middle) = (n.len() - 1, n.len() / 2);
     let rise = (points.ln_y[range.0 + last] - points.ln_y[range.0 + middle]) / std::f64::consts::LN_2;
@@ -297,12 +305,12 @@ fn exponential(points: &Points, range: (usize, usize), scratch: &mut Scratch) ->
     if !RATES.contains(&start) || n[last] > SIZE_MAX_EXPONENTIAL {
         return None;
     }
-    let solved = solve(points, range, &FreeBase { n }, start, scratch)?;
-    let coefficient = solved.c[1] * (-solved.theta * n[last]).exp2() * points.y_unit;
+    let solved = solve(points, range, &FreeBase { n, constant }, start, scratch)?;
+    let coefficient = solved.c[constant as usize] * (-solved.theta * n[last]).exp2() * points.y_unit;
     let term = Term { rate: solved.theta, ..Term::new(Class::Exponential, coefficient) };
     let inside = solved.theta > RATES.start && solved.theta < RATES.end && coefficient.is_finite();
     let weight = solved.evidence + PRIOR_BASE.ln();
-    let terms = vec![base(points, solved.c[0]), term];
+    let terms = vec![if constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) }, term];
     inside.then_some(Candidate { class: Class::Exponential, terms, solved, weight })
 }
 

@@ -152,8 +152,7 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
     let beyond = if broken { " beyond the last break" } else { "" };
     let regimes = if broken { "several regimes, and " } else { "" };
     if sizes < SIZES_CONFIDENT {
-        let too_few = if broken { "only" } else { "too few distinct sizes:" };
-        return Some(format!("{regimes}{too_few} {sizes} sizes{beyond}"));
+        return Some(format!("{regimes}too few distinct sizes: {sizes}{beyond}"));
     }
     if ratio < RANGE_CONFIDENT {
         let ratio = formula::number(ratio);
