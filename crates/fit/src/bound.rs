@@ -64,7 +64,8 @@ pub fn guess_ratio(samples: &[Sample], class: Class) -> GuessRatio {
 /// Tries every named class.
 pub fn bounds(samples: &[Sample]) -> Bounds {
     let points = Points::new(samples);
-    let ratios: Vec<GuessRatio> = Class::NAMED.iter().map(|&class| ratio_of(points.as_ref(), class)).collect();
+    let ratios: Vec<GuessRatio> =
+        Class::NAMED.iter().map(|&class| ratio_of(points.as_ref(), class)).collect();
     let holds = |trend: &Trend, wild: Trend| *trend == Trend::Stabilises || *trend == wild;
     let upper = ratios.iter().find(|r| holds(&r.trend, Trend::Declines)).map(|r| r.class);
     let lower = ratios.iter().rev().find(|r| holds(&r.trend, Trend::Rises)).map(|r| r.class);
@@ -179,7 +180,8 @@ mod tests {
 
     #[test]
     fn ratios_are_the_costs_over_the_guess() {
-        let ratio = guess_ratio(&[Sample::new(1.0, 3.0), Sample::new(4.0, 16.0), Sample::new(8.0, 24.0)], Class::Log);
+        let ratio =
+            guess_ratio(&[Sample::new(1.0, 3.0), Sample::new(4.0, 16.0), Sample::new(8.0, 24.0)], Class::Log);
         assert_eq!(ratio.points, [[4.0, 8.0], [8.0, 8.0]], "log 1 is zero");
         assert_eq!(ratio.trend, Trend::Unclear);
     }

@@ -85,8 +85,12 @@ impl Class {
     /// Reads a class as people write it: `n log n`, `O(nlogn)`, `n*log(n)`, `n^2`, `n2`, `n²`, `quadratic`,
     /// `n^1.7`, `2^n`. Exponents of named classes give the named class.
     pub fn parse(text: &str) -> Option<Class> {
-        let mut s: String =
-            text.trim().to_lowercase().chars().filter(|c| !c.is_whitespace() && !"*·×_".contains(*c)).collect();
+        let mut s: String = text
+            .trim()
+            .to_lowercase()
+            .chars()
+            .filter(|c| !c.is_whitespace() && !"*·×_".contains(*c))
+            .collect();
         for (from, to) in [("²", "^2"), ("³", "^3"), ("√", "sqrt"), ("lg", "log"), ("ln", "log")] {
             s = s.replace(from, to);
         }
@@ -176,7 +180,11 @@ pub struct UnknownClass(pub String);
 
 impl fmt::Display for UnknownClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no growth class `{}`: write one such as 1, log n, sqrt n, n, n log n, n^1.5, n^2, 2^n", self.0)
+        write!(
+            f,
+            "no growth class `{}`: write one such as 1, log n, sqrt n, n, n log n, n^1.5, n^2, 2^n",
+            self.0
+        )
     }
 }
 
@@ -193,7 +201,10 @@ mod tests {
             (&["log n", "O(log n)", "lg n", "log2(n)", "ln n", "logarithmic"], Class::Log),
             (&["sqrt n", "sqrt(n)", "√n", "n^0.5", "O(n^(1/2))"], Class::Sqrt),
             (&["n", "O(n)", " N ", "linear", "n^1", "n1"], Class::Linear),
-            (&["n log n", "O(n log n)", "nlogn", "n*log(n)", "n·log n", "N lg N", "Θ(n log n)"], Class::NLogN),
+            (
+                &["n log n", "O(n log n)", "nlogn", "n*log(n)", "n·log n", "N lg N", "Θ(n log n)"],
+                Class::NLogN,
+            ),
             (&["n^1.5", "n sqrt n", "n√n", "n^(3/2)"], Class::N15),
             (&["n^2", "n2", "n²", "O(n^2)", "quadratic", "n^2.0", "n^(2)"], Class::Quadratic),
             (&["n^2 log n", "n² log n", "n2logn", "O(n^2 log(n))"], Class::N2LogN),
@@ -205,7 +216,21 @@ mod tests {
                 assert_eq!(Class::parse(text), Some(class), "{text}");
             }
         }
-        for text in ["", "m", "O(n", "n^", "n^-1", "n^nan", "n^inf", "foo", "n log", "log log n", "3^n", "nn", "n^2^2"] {
+        for text in [
+            "",
+            "m",
+            "O(n",
+            "n^",
+            "n^-1",
+            "n^nan",
+            "n^inf",
+            "foo",
+            "n log",
+            "log log n",
+            "3^n",
+            "nn",
+            "n^2^2",
+        ] {
             assert_eq!(Class::parse(text), None, "{text}");
         }
     }

@@ -116,11 +116,17 @@ mod tests {
         for (terms, text) in [
             (vec![one(120.0), term(Class::Linear, 7.0, 0.0)], "120 + 7·n"),
             (vec![one(0.0), term(Class::Linear, 1.0, 0.0)], "n"),
-            (vec![one(3.0), term(Class::Linear, -0.5, 0.0), term(Class::Quadratic, 0.5, 0.0)], "3 - 0.5·n + 0.5·n^2"),
+            (
+                vec![one(3.0), term(Class::Linear, -0.5, 0.0), term(Class::Quadratic, 0.5, 0.0)],
+                "3 - 0.5·n + 0.5·n^2",
+            ),
             (vec![term(Class::Linear, -2.0, 0.0), term(Class::NLogN, 3.0, 0.0)], "-2·n + 3·n log n"),
             (vec![one(100.0), term(Class::Quadratic, 0.5, 1000.0)], "100 + 0.5·(n - 1000)^2"),
             (vec![term(Class::NLogN, 2.0, 10.0)], "2·(n - 10) log (n - 10)"),
-            (vec![one(2.0), Term { rate: 1.5f64.log2(), ..Term::new(Class::Exponential, 3.0) }], "2 + 3·1.5^n"),
+            (
+                vec![one(2.0), Term { rate: 1.5f64.log2(), ..Term::new(Class::Exponential, 3.0) }],
+                "2 + 3·1.5^n",
+            ),
             (vec![one(0.0)], "0"),
         ] {
             assert_eq!(curve(&terms), text);

@@ -63,7 +63,13 @@ pub(crate) fn same(a: Class, b: Class) -> bool {
     a == b || matches!((a, b), (Class::Power(_), Class::Power(_)))
 }
 
-fn resolve(points: &Points, range: (usize, usize), whole: Selection, depth: usize, scratch: &mut Scratch) -> Law {
+fn resolve(
+    points: &Points,
+    range: (usize, usize),
+    whole: Selection,
+    depth: usize,
+    scratch: &mut Scratch,
+) -> Law {
     let mut breaks = breaks(points, range, &whole.candidates[0].solved, scratch);
     let hypotheses = Hypotheses::new(&whole, &breaks);
     let waves = |choice: Hypothesis| {
@@ -97,7 +103,8 @@ fn resolve(points: &Points, range: (usize, usize), whole: Selection, depth: usiz
         Place::Jump(j, i) => {
             let jump = breaks.jumps.swap_remove(j);
             let (left, right) = ((range.0, jump.at), (jump.at, range.1));
-            let mut last = law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent.as_ref());
+            let mut last =
+                law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent.as_ref());
             if depth == 0 {
                 last.regimes.insert(0, Regime::of(left, &jump.left.candidates[0]));
                 return last;
@@ -122,7 +129,13 @@ fn resolve(points: &Points, range: (usize, usize), whole: Selection, depth: usiz
 impl Regime {
     fn of(range: (usize, usize), candidate: &Candidate) -> Regime {
         let Candidate { class, terms, solved, .. } = candidate;
-        Regime { range, class: *class, terms: terms.clone(), sigma: solved.sigma, outliers: solved.outliers() }
+        Regime {
+            range,
+            class: *class,
+            terms: terms.clone(),
+            sigma: solved.sigma,
+            outliers: solved.outliers(),
+        }
     }
 }
 
@@ -130,9 +143,11 @@ impl Regime {
     /// Whether this regime's curve also describes an earlier one of the same class, as it does when only the
     /// smallest sizes have their own ways.
     fn covers(&self, points: &Points, earlier: &Regime) -> bool {
-        let log_cost = |n: f64| (self.terms.iter().map(|t| t.at(n)).sum::<f64>() / points.y_unit + points.offset).ln();
-        let mut off: Vec<f64> =
-            (earlier.range.0..earlier.range.1).map(|i| (points.ln_y[i] - log_cost(points.n[i])).abs()).collect();
+        let log_cost =
+            |n: f64| (self.terms.iter().map(|t| t.at(n)).sum::<f64>() / points.y_unit + points.offset).ln();
+        let mut off: Vec<f64> = (earlier.range.0..earlier.range.1)
+            .map(|i| (points.ln_y[i] - log_cost(points.n[i])).abs())
+            .collect();
         off.sort_by(f64::total_cmp);
         same(self.class, earlier.class) && off[off.len() / 2] < COVERED
     }

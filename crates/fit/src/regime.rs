@@ -90,7 +90,8 @@ pub(crate) fn breaks(
     }
     let positions = positions(points, from, to);
     let scan = Scan::new(points, from, to);
-    let mut splits: Vec<(f64, usize)> = positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
+    let mut splits: Vec<(f64, usize)> =
+        positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
     splits.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(best, _)) = splits.first() else { return breaks };
     // Log likelihood with σ integrated out: four coefficients leave less freedom than two.
@@ -118,7 +119,8 @@ pub(crate) fn breaks(
 /// Whether the curve leaves so little that a break would only polish it. Outliers that follow each other on the
 /// same side may be a regime, and keep the question open.
 fn good_enough(whole: &Solved) -> bool {
-    let pair = |i: usize| whole.outlier[i] && whole.outlier[i + 1] && (whole.r[i] > 0.0) == (whole.r[i + 1] > 0.0);
+    let pair =
+        |i: usize| whole.outlier[i] && whole.outlier[i + 1] && (whole.r[i] > 0.0) == (whole.r[i + 1] > 0.0);
     whole.sigma < POLISH && !(0..whole.r.len().saturating_sub(1)).any(pair)
 }
 
@@ -139,12 +141,7 @@ fn spans(points: &Points, from: usize, at: usize, to: usize) -> bool {
     at > from && at < to && wide(from, at - 1) && wide(at, to - 1)
 }
 
-fn onsets(
-    points: &Points,
-    range: (usize, usize),
-    positions: &[usize],
-    scratch: &mut Scratch,
-) -> Vec<Onset> {
+fn onsets(points: &Points, range: (usize, usize), positions: &[usize], scratch: &mut Scratch) -> Vec<Onset> {
     let mut found = scan_onsets(points, range, positions);
     found.sort_by(|a, b| a.rest.total_cmp(&b.rest));
     // The best position of each pair of laws, so that the few that are tried differ in law.
@@ -248,7 +245,10 @@ struct Gradual<'a> {
 
 impl Gradual<'_> {
     fn units(&self) -> (f64, f64) {
-        (self.base.g(self.points.n[self.points.len() - 1]), self.added.g(self.points.n[self.points.len() - 1]))
+        (
+            self.base.g(self.points.n[self.points.len() - 1]),
+            self.added.g(self.points.n[self.points.len() - 1]),
+        )
     }
 
     fn terms(&self, solved: &Solved) -> Option<(Vec<Term>, Vec<Term>)> {

@@ -108,7 +108,8 @@ impl Selection {
                 candidates.push(Candidate { class, terms, solved, weight });
             }
         }
-        candidates.extend([true, false].iter().flat_map(|&constant| exponential(points, range, constant, scratch)));
+        candidates
+            .extend([true, false].iter().flat_map(|&constant| exponential(points, range, constant, scratch)));
         candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
         (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
@@ -116,12 +117,7 @@ impl Selection {
 }
 
 /// The best power law on a range, with or without a constant.
-fn power(
-    points: &Points,
-    range: (usize, usize),
-    constant: bool,
-    scratch: &mut Scratch,
-) -> Option<Solved> {
+fn power(points: &Points, range: (usize, usize), constant: bool, scratch: &mut Scratch) -> Option<Solved> {
     let start = steepness(points, range);
     let model = FreePower { ln_n: &points.ln_n[range.0..range.1], constant };
     solve(points, range, &model, start, scratch)
@@ -146,7 +142,8 @@ fn prior(class: Class) -> f64 {
 /// Whether the highest of the terms is what the cost is about at the largest size, and the curve never falls.
 fn leads(solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
     let at = |n: f64| terms.iter().map(|term| term.at(n)).sum::<f64>();
-    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share) && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
+    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share)
+        && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
 }
 
 /// Exponent to begin with: the slope in log-log of the upper half against the lower one, by medians.
@@ -157,7 +154,8 @@ fn steepness(points: &Points, (from, to): (usize, usize)) -> f64 {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let at = |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
+    let at =
+        |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
     let (middle, high) = (at(from + (to - from - third) / 2), at(to - third));
     let slope = (high.1 - middle.1) / (high.0 - middle.0);
     if slope.is_finite() { slope.clamp(0.1, 8.0) } else { 1.0 }
@@ -310,7 +308,8 @@ fn exponential(
     let term = Term { rate: solved.theta, ..Term::new(Class::Exponential, coefficient) };
     let inside = solved.theta > RATES.start && solved.theta < RATES.end && coefficient.is_finite();
     let weight = solved.evidence + PRIOR_BASE.ln();
-    let terms = vec![if constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) }, term];
+    let terms =
+        vec![if constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) }, term];
     inside.then_some(Candidate { class: Class::Exponential, terms, solved, weight })
 }
 

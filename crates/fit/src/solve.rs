@@ -248,7 +248,9 @@ impl Solver<'_> {
             // the rounds decide.
             for j in 0..P {
                 scratch.sorted.clear();
-                scratch.sorted.extend(columns[j].iter().zip(self.y).filter(|(t, _)| **t > 0.0).map(|(t, y)| y / t));
+                scratch
+                    .sorted
+                    .extend(columns[j].iter().zip(self.y).filter(|(t, _)| **t > 0.0).map(|(t, y)| y / t));
                 let middle = scratch.sorted.len() / 2;
                 if scratch.sorted.is_empty() {
                     return None;

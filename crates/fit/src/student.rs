@@ -20,7 +20,9 @@ mod tests {
 
     #[test]
     fn agrees_with_printed_tables() {
-        for (freedom, t) in [(1.0, 12.706), (4.0, 2.776), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (1e6, 1.96)] {
+        for (freedom, t) in
+            [(1.0, 12.706), (4.0, 2.776), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (1e6, 1.96)]
+        {
             assert!((quantile(freedom) - t).abs() < 0.006, "{freedom}: {}", quantile(freedom));
         }
         assert_eq!(quantile(f64::NAN), 12.706);

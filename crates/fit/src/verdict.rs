@@ -47,7 +47,9 @@ pub fn fit(samples: &[Sample]) -> Fit {
         let (low, high) = (formula::number(range[0]), formula::number(range[1]));
         return unknown(range, &format!("range too narrow: sizes from {low} to {high} are nearly the same"));
     }
-    let Some(law) = Law::of(&points, &mut Scratch::new()) else { return unknown(range, "no growth class fits") };
+    let Some(law) = Law::of(&points, &mut Scratch::new()) else {
+        return unknown(range, "no growth class fits");
+    };
     let mut fit = describe(&points, &law, range);
     match objection(&points, &law, &fit) {
         Some(reason) => {
@@ -86,7 +88,11 @@ fn describe(points: &Points, law: &Law, range: [f64; 2]) -> Fit {
         terms: last.terms.clone(),
         exponent,
         exponent_ci: [exponent - reach, exponent + reach],
-        confidence: law.classes.iter().find(|(class, _)| same(*class, last.class)).map_or(0.0, |found| found.1),
+        confidence: law
+            .classes
+            .iter()
+            .find(|(class, _)| same(*class, last.class))
+            .map_or(0.0, |found| found.1),
         alternatives: law.classes.clone(),
         spread: last.sigma,
         range,
@@ -156,7 +162,9 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
     }
     if ratio < RANGE_CONFIDENT {
         let ratio = formula::number(ratio);
-        return Some(format!("{regimes}range too narrow: the largest size is {ratio} times the smallest{beyond}"));
+        return Some(format!(
+            "{regimes}range too narrow: the largest size is {ratio} times the smallest{beyond}"
+        ));
     }
     if fit.confidence < CONFIDENT {
         let rival = fit.alternatives.iter().find(|(class, _)| !same(*class, last.class));
@@ -171,7 +179,9 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
         return Some("the costs wave around the curve: it is not the whole law".to_string());
     }
     if broken && matches!(last.class, Class::Power(_)) {
-        return Some("several regimes, and no named class in the last one: the curve may just be bent".to_string());
+        return Some(
+            "several regimes, and no named class in the last one: the curve may just be bent".to_string(),
+        );
     }
     let base = last.terms.last().map_or(1.0, |term| term.rate).exp2();
     if last.class == Class::Exponential && (base - 2.0).abs() > 0.02 {

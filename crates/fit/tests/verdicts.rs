@@ -106,7 +106,15 @@ fn regimes_are_found_with_their_breaks() {
     let fit = over(1..=200, |n| if n < 16.0 { 5.0 + n * n } else { 200.0 + 12.0 * n * n.log2() });
     assert_eq!(fit.formula, "5 + n^2 (n < 16); 200 + 12·n log n (n >= 16)");
     assert_eq!((fit.class, fit.verdict), (Some(Class::NLogN), Verdict::Confident));
-    let levels = |n: f64| n * if n < 1e3 { 1.0 } else if n < 5e4 { 3.0 } else { 10.0 };
+    let levels = |n: f64| {
+        n * if n < 1e3 {
+            1.0
+        } else if n < 5e4 {
+            3.0
+        } else {
+            10.0
+        }
+    };
     let fit = over((1..60).map(|i| (10.0 * 1.2f64.powi(i)) as u64), levels);
     assert_eq!(fit.formula, "n (n < 1140); 3·n (n < 52700); 10·n (n >= 52700)");
     let excess = |n: f64| 100.0 + 20.0 * n + 0.5 * (n - 1000.0).max(0.0).powi(2);
