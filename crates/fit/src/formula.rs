@@ -23,9 +23,9 @@ pub fn curve(terms: &[Term]) -> String {
         let factor = number(magnitude);
         match term.class {
             Class::Constant => text.push_str(&factor),
-            class if factor == "1" => text.push_str(&function(class, term.shift)),
-            class => {
-                let _ = write!(text, "{factor}·{}", function(class, term.shift));
+            _ if factor == "1" => text.push_str(&function(term)),
+            _ => {
+                let _ = write!(text, "{factor}·{}", function(term));
             }
         }
     }
@@ -68,12 +68,15 @@ fn trim(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
-fn function(class: Class, shift: f64) -> String {
-    if shift == 0.0 {
-        return class.to_string();
+fn function(term: &Term) -> String {
+    if term.class == Class::Exponential && term.rate != 1.0 {
+        return format!("{}^n", number(term.rate.exp2()));
     }
-    let m = format!("(n - {})", number(shift));
-    match class {
+    if term.shift == 0.0 {
+        return term.class.to_string();
+    }
+    let m = format!("(n - {})", number(term.shift));
+    match term.class {
         Class::Linear => m,
         Class::Log => format!("log {m}"),
         Class::Sqrt => format!("sqrt {m}"),
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn curves_read_like_formulas() {
-        let term = |class, coefficient, shift| Term { class, coefficient, shift };
+        let term = |class, coefficient, shift| Term { shift, ..Term::new(class, coefficient) };
         let one = |c| term(Class::Constant, c, 0.0);
         for (terms, text) in [
             (vec![one(120.0), term(Class::Linear, 7.0, 0.0)], "120 + 7·n"),
@@ -120,6 +123,10 @@ mod tests {
             (vec![term(Class::Linear, -2.0, 0.0), term(Class::NLogN, 3.0, 0.0)], "-2·n + 3·n log n"),
             (vec![one(100.0), term(Class::Quadratic, 0.5, 1000.0)], "100 + 0.5·(n - 1000)^2"),
             (vec![term(Class::NLogN, 2.0, 10.0)], "2·(n - 10) log (n - 10)"),
+            (
+                vec![one(2.0), Term { rate: 1.5f64.log2(), ..Term::new(Class::Exponential, 3.0) }],
+                "2 + 3·1.5^n",
+            ),
             (vec![one(0.0)], "0"),
         ] {
             assert_eq!(curve(&terms), text);

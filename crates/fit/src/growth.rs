@@ -84,7 +84,7 @@ pub struct Piece {
     pub terms: Vec<Term>,
 }
 
-/// One term of a curve: `coefficient · g(n − shift)`, nothing below `shift`.
+/// One term of a curve: `coefficient · g(rate · (n − shift))`, nothing below `shift`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
     /// g
@@ -93,16 +93,22 @@ pub struct Term {
     pub coefficient: f64,
     /// Size at which the term sets in; 0 for all but the gradual onset of a new regime.
     pub shift: f64,
+    /// 1 but for exponentials of another base than 2: 1.5^n is 2^(0.585·n).
+    pub rate: f64,
 }
 
 impl Term {
+    /// `coefficient · g(n)`.
+    pub fn new(class: Class, coefficient: f64) -> Term {
+        Term { class, coefficient, shift: 0.0, rate: 1.0 }
+    }
+
     /// The term's value at size `n`.
     pub fn at(&self, n: f64) -> f64 {
         if self.shift > 0.0 && n <= self.shift {
-            0.0
-        } else {
-            self.coefficient * self.class.g(n - self.shift)
+            return 0.0;
         }
+        self.coefficient * self.class.g(self.rate * (n - self.shift))
     }
 }
 
@@ -150,7 +156,7 @@ mod tests {
     use super::*;
 
     fn term(class: Class, coefficient: f64, shift: f64) -> Term {
-        Term { class, coefficient, shift }
+        Term { shift, ..Term::new(class, coefficient) }
     }
 
     fn two_regimes() -> Fit {

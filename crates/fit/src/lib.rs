@@ -8,17 +8,21 @@
 //! - Never panics: any finite or non-finite input gives a [`Fit`], if need be `unknown` with the reason.
 #![forbid(unsafe_code)]
 
+pub mod bound;
 pub mod class;
 pub mod formula;
 pub mod growth;
 
+mod law;
 mod points;
 mod regime;
 mod scan;
 mod select;
 mod solve;
+mod student;
 mod verdict;
 
+pub use bound::{Bounds, GuessRatio, Trend, bounds, guess_ratio};
 pub use class::Class;
 pub use growth::{Fit, Piece, Sample, Term, Verdict};
 pub use verdict::fit;

@@ -188,7 +188,8 @@ fn weights(samples: &[Sample], y_unit: f64, y: &[f64]) -> Vec<f64> {
         samples.iter().zip(y).map(weigh).collect()
     } else {
         // No variance anywhere: either unknown or truly none. Calls count, but little.
-        samples.iter().map(|s| s.weight.powf(0.25)).collect()
+        let most = samples.iter().map(|s| s.weight).fold(1.0, f64::max);
+        samples.iter().map(|s| (s.weight / most).powf(0.25)).collect()
     };
     let largest = raw.iter().copied().fold(0.0, f64::max);
     let raw: Vec<f64> = raw.iter().map(|w| w.max(largest / 50.0)).collect();
@@ -202,7 +203,8 @@ fn lattice(n: &[f64], y: &[f64]) -> f64 {
     let mut values = y.to_vec();
     values.sort_by(f64::total_cmp);
     values.dedup();
-    if values.len() < 2 || values.len() * 2 > count_distinct(n.iter().copied()) {
+    // Two levels alone are a step, and three or more a ladder.
+    if values.len() < 3 || values.len() * 2 > count_distinct(n.iter().copied()) {
         return 0.0;
     }
     let step = values.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);

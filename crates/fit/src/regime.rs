@@ -13,7 +13,7 @@ use crate::class::Class;
 use crate::growth::Term;
 use crate::points::{Points, index};
 use crate::scan::Scan;
-use crate::select::{Selection, constant};
+use crate::select::{Selection, base};
 use crate::solve::{Model, Normal, Scratch, Solved, solve};
 
 /// Prior probability that a routine changes its law, for each of the two shapes.
@@ -23,6 +23,8 @@ const PRIOR_ONSET: f64 = 0.02;
 const SIZES_MIN: usize = 3;
 /// Fewest different sizes for which a break is considered at all.
 const SIZES_MIN_BOTH: usize = 7;
+/// Relative scatter of the unbroken curve below which nobody needs a break.
+const POLISH: f64 = 0.025;
 /// Least gain of the scan, in units of log likelihood, that makes a break worth a look.
 const GAIN_MIN: f64 = 0.0;
 /// Breaks that are solved in earnest.
@@ -31,9 +33,18 @@ const ONSETS_TRIED: usize = 3;
 /// Positions at which the scan for an onset looks.
 const ONSET_POSITIONS: usize = 14;
 
-/// Laws before the onset, and of what is added.
-const ONSET_BASE: [Class; 5] = [Class::Constant, Class::Log, Class::Linear, Class::NLogN, Class::Quadratic];
-const ONSET_ADDED: [Class; 4] = [Class::Linear, Class::NLogN, Class::Quadratic, Class::Cubic];
+/// Least ratio of the largest to the smallest size of a regime: what holds for less is a step, not a law.
+const RANGE_MIN: f64 = 2.0;
+
+/// Laws of what is added, each with the laws before the onset. Close neighbours such as n and n log n are not
+/// among them: there a break is only a bent curve.
+const ONSETS: [(Class, &[Class]); 4] = [
+    (Class::Linear, &[Class::Constant, Class::Log, Class::Linear]),
+    (Class::NLogN, &[Class::Constant, Class::Log]),
+    (Class::Quadratic, &[Class::Constant, Class::Log, Class::Linear, Class::NLogN, Class::Quadratic]),
+    (Class::Cubic, &[Class::Constant, Class::Linear, Class::Quadratic]),
+];
+const ONSET_PAIRS: f64 = 13.0;
 
 /// Two unrelated curves.
 pub(crate) struct Jump {
@@ -66,15 +77,21 @@ pub(crate) struct Breaks {
     pub onsets: Vec<Onset>,
 }
 
-/// Looks for breaks within the points `range`.
-pub(crate) fn breaks(points: &Points, (from, to): (usize, usize), scratch: &mut Scratch) -> Breaks {
+/// Looks for breaks within the points `range`, on which `whole` is the best unbroken curve.
+pub(crate) fn breaks(
+    points: &Points,
+    (from, to): (usize, usize),
+    whole: &Solved,
+    scratch: &mut Scratch,
+) -> Breaks {
     let mut breaks = Breaks::default();
-    if points.distinct_in(from, to) < SIZES_MIN_BOTH {
+    if points.distinct_in(from, to) < SIZES_MIN_BOTH || good_enough(whole) {
         return breaks;
     }
     let positions = positions(points, from, to);
     let scan = Scan::new(points, from, to);
-    let mut splits: Vec<(f64, usize)> = positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
+    let mut splits: Vec<(f64, usize)> =
+        positions.iter().map(|&at| (scan.left(at) + scan.right(at), at)).collect();
     splits.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(best, _)) = splits.first() else { return breaks };
     // Log likelihood with σ integrated out: four coefficients leave less freedom than two.
@@ -99,6 +116,14 @@ pub(crate) fn breaks(points: &Points, (from, to): (usize, usize), scratch: &mut 
     breaks
 }
 
+/// Whether the curve leaves so little that a break would only polish it. Outliers that follow each other on the
+/// same side may be a regime, and keep the question open.
+fn good_enough(whole: &Solved) -> bool {
+    let pair =
+        |i: usize| whole.outlier[i] && whole.outlier[i + 1] && (whole.r[i] > 0.0) == (whole.r[i + 1] > 0.0);
+    whole.sigma < POLISH && !(0..whole.r.len().saturating_sub(1)).any(pair)
+}
+
 /// Indices at which a second regime can begin: enough different sizes on either side, and never between two
 /// points of one size.
 fn positions(points: &Points, from: usize, to: usize) -> Vec<usize> {
@@ -106,15 +131,17 @@ fn positions(points: &Points, from: usize, to: usize) -> Vec<usize> {
     if starts.len() < 2 * SIZES_MIN {
         return Vec::new();
     }
-    starts[SIZES_MIN..=starts.len() - SIZES_MIN].to_vec()
+    let inner = starts[SIZES_MIN..=starts.len() - SIZES_MIN].iter();
+    inner.copied().filter(|&at| spans(points, from, at, to)).collect()
 }
 
-fn onsets(
-    points: &Points,
-    range: (usize, usize),
-    positions: &[usize],
-    scratch: &mut Scratch,
-) -> Vec<Onset> {
+/// Whether both sides of a break at `at` span enough sizes.
+fn spans(points: &Points, from: usize, at: usize, to: usize) -> bool {
+    let wide = |first: usize, last: usize| points.n[last] >= RANGE_MIN * points.n[first].max(1.0);
+    at > from && at < to && wide(from, at - 1) && wide(at, to - 1)
+}
+
+fn onsets(points: &Points, range: (usize, usize), positions: &[usize], scratch: &mut Scratch) -> Vec<Onset> {
     let mut found = scan_onsets(points, range, positions);
     found.sort_by(|a, b| a.rest.total_cmp(&b.rest));
     // The best position of each pair of laws, so that the few that are tried differ in law.
@@ -133,12 +160,11 @@ fn onsets(
         let model = Gradual { points, range, base, added, ends, width };
         let Some(solved) = solve(points, range, &model, onset, scratch) else { continue };
         let at = range.0 + n.partition_point(|&n| n <= solved.theta);
-        if points.distinct_in(at, range.1) < SIZES_MIN || points.distinct_in(range.0, at) < 2 {
+        if points.distinct_in(at, range.1) < SIZES_MIN || !spans(points, range.0, at, range.1) {
             continue;
         }
         let Some((base_terms, terms)) = model.terms(&solved) else { continue };
-        let pairs = (ONSET_BASE.len() * ONSET_ADDED.len()) as f64;
-        let weight = solved.evidence + (PRIOR_ONSET * 2.0 / pairs).ln();
+        let weight = solved.evidence + (PRIOR_ONSET / ONSET_PAIRS).ln();
         onsets.push(Onset { at, base, added, base_terms, terms, solved, weight });
     }
     onsets
@@ -158,7 +184,7 @@ fn scan_onsets(points: &Points, (from, to): (usize, usize), positions: &[usize])
     let mut after = vec![0.0; to - from];
     for &at in positions.iter().step_by(every) {
         let onset = (points.n[at - 1].max(0.5) * points.n[at]).sqrt();
-        for added in ONSET_ADDED {
+        for (added, bases) in ONSETS {
             let unit = added.g(n_max);
             if !unit.is_finite() {
                 continue;
@@ -166,7 +192,7 @@ fn scan_onsets(points: &Points, (from, to): (usize, usize), positions: &[usize])
             for (value, &n) in after.iter_mut().zip(&points.n[from..to]) {
                 *value = added.g(n - onset) / unit;
             }
-            for base in ONSET_BASE.into_iter().filter(|base| base.cmp_growth(added).is_lt()) {
+            for &base in bases {
                 let before = if base == Class::Constant { None } else { points.g[index(base)].get(from..to) };
                 if base != Class::Constant && before.is_none() {
                     continue;
@@ -219,19 +245,22 @@ struct Gradual<'a> {
 
 impl Gradual<'_> {
     fn units(&self) -> (f64, f64) {
-        (self.base.g(self.points.n[self.points.len() - 1]), self.added.g(self.points.n[self.points.len() - 1]))
+        (
+            self.base.g(self.points.n[self.points.len() - 1]),
+            self.added.g(self.points.n[self.points.len() - 1]),
+        )
     }
 
     fn terms(&self, solved: &Solved) -> Option<(Vec<Term>, Vec<Term>)> {
         let (base_unit, added_unit) = self.units();
         let y_unit = self.points.y_unit;
-        let mut terms = vec![constant((solved.c[0] - self.points.offset).max(0.0) * y_unit)];
+        let mut terms = vec![base(self.points, solved.c[0])];
         if self.base != Class::Constant {
-            terms.push(Term { class: self.base, coefficient: solved.c[1] / base_unit * y_unit, shift: 0.0 });
+            terms.push(Term::new(self.base, solved.c[1] / base_unit * y_unit));
         }
         let base = terms.clone();
-        let coefficient = solved.c[self.columns() - 1] / added_unit * y_unit;
-        terms.push(Term { class: self.added, coefficient, shift: solved.theta });
+        let added = Term::new(self.added, solved.c[self.columns() - 1] / added_unit * y_unit);
+        terms.push(Term { shift: solved.theta, ..added });
         terms.iter().all(|t| t.coefficient.is_finite()).then_some((base, terms))
     }
 }

@@ -27,6 +27,12 @@ const LEADING_SHARE_MAX: f64 = 1.5;
 /// Exponents outside are a logarithm or an exponential, or a single point that sticks out.
 const EXPONENTS: std::ops::Range<f64> = 0.1..5.0;
 
+/// Prior probability of an exponential with a base other than 2, the binary logarithms of the bases, and the
+/// largest size at which one is looked for.
+const PRIOR_BASE: f64 = 0.005;
+const RATES: std::ops::Range<f64> = 0.1..3.0;
+const SIZE_MAX_EXPONENTIAL: f64 = 300.0;
+
 /// Leading terms that come with a lower one.
 const COMPANIONS: [(Class, Class); 4] = [
     (Class::NLogN, Class::Linear),
@@ -102,6 +108,8 @@ impl Selection {
                 candidates.push(Candidate { class, terms, solved, weight });
             }
         }
+        candidates
+            .extend([true, false].iter().flat_map(|&constant| exponential(points, range, constant, scratch)));
         candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
         (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
@@ -109,12 +117,7 @@ impl Selection {
 }
 
 /// The best power law on a range, with or without a constant.
-fn power(
-    points: &Points,
-    range: (usize, usize),
-    constant: bool,
-    scratch: &mut Scratch,
-) -> Option<Solved> {
+fn power(points: &Points, range: (usize, usize), constant: bool, scratch: &mut Scratch) -> Option<Solved> {
     let start = steepness(points, range);
     let model = FreePower { ln_n: &points.ln_n[range.0..range.1], constant };
     solve(points, range, &model, start, scratch)
@@ -139,7 +142,8 @@ fn prior(class: Class) -> f64 {
 /// Whether the highest of the terms is what the cost is about at the largest size, and the curve never falls.
 fn leads(solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
     let at = |n: f64| terms.iter().map(|term| term.at(n)).sum::<f64>();
-    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share) && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
+    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share)
+        && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
 }
 
 /// Exponent to begin with: the slope in log-log of the upper half against the lower one, by medians.
@@ -150,7 +154,8 @@ fn steepness(points: &Points, (from, to): (usize, usize)) -> f64 {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let at = |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
+    let at =
+        |from: usize| (median(&points.ln_n[from..from + third]), median(&points.ln_y[from..from + third]));
     let (middle, high) = (at(from + (to - from - third) / 2), at(to - third));
     let slope = (high.1 - middle.1) / (high.0 - middle.0);
     if slope.is_finite() { slope.clamp(0.1, 8.0) } else { 1.0 }
@@ -182,15 +187,12 @@ impl<'a> Sum<'a> {
         let n_max = points.n[points.len() - 1];
         let mut terms = Vec::with_capacity(self.classes.len() + 1);
         if self.classes[0].is_some() {
-            terms.push(constant(0.0));
+            terms.push(Term::new(Class::Constant, 0.0));
         }
         for (class, c) in self.classes.iter().zip(solved.c) {
             terms.push(match class {
-                None => constant((c - points.offset).max(0.0) * points.y_unit),
-                Some(class) => {
-                    let coefficient = c / class.g(n_max) * points.y_unit;
-                    Term { class: *class, coefficient, shift: 0.0 }
-                }
+                None => base(points, c),
+                Some(class) => Term::new(*class, c / class.g(n_max) * points.y_unit),
             });
         }
         terms.iter().all(|t| t.coefficient.is_finite()).then_some(terms)
@@ -252,13 +254,75 @@ impl Model for FreePower<'_> {
     }
 }
 
+/// `a + b·2^(θ·n)` or `b·2^(θ·n)`: an exponential of any base.
+struct FreeBase<'a> {
+    n: &'a [f64],
+    constant: bool,
+}
+
+impl Model for FreeBase<'_> {
+    fn columns(&self) -> usize {
+        1 + self.constant as usize
+    }
+
+    fn has_theta(&self) -> bool {
+        true
+    }
+
+    fn theta_density(&self, _theta: f64) -> f64 {
+        1.0 / (RATES.end - RATES.start)
+    }
+
+    fn clamp(&self, theta: f64) -> f64 {
+        theta.max(RATES.start).min(RATES.end)
+    }
+
+    fn fill(&self, theta: f64, columns: &mut [Vec<f64>], derivative: &mut Vec<f64>) {
+        let last = self.constant as usize;
+        columns[0].fill(1.0);
+        let n_max = self.n[self.n.len() - 1];
+        for (i, &n) in self.n.iter().enumerate() {
+            let value = (theta * (n - n_max)).exp2();
+            columns[last][i] = value;
+            derivative[i] = value * (n - n_max) * std::f64::consts::LN_2;
+        }
+    }
+}
+
+fn exponential(
+    points: &Points,
+    range: (usize, usize),
+    constant: bool,
+    scratch: &mut Scratch,
+) -> Option<Candidate> {
+    let n = &points.n[range.0..range.1];
+    let (last, middle) = (n.len() - 1, n.len() / 2);
+    let rise = (points.ln_y[range.0 + last] - points.ln_y[range.0 + middle]) / std::f64::consts::LN_2;
+    let start = rise / (n[last] - n[middle]);
+    // Sizes in the thousands make every exponential a wall.
+    if !RATES.contains(&start) || n[last] > SIZE_MAX_EXPONENTIAL {
+        return None;
+    }
+    let solved = solve(points, range, &FreeBase { n, constant }, start, scratch)?;
+    let coefficient = solved.c[constant as usize] * (-solved.theta * n[last]).exp2() * points.y_unit;
+    let term = Term { rate: solved.theta, ..Term::new(Class::Exponential, coefficient) };
+    let inside = solved.theta > RATES.start && solved.theta < RATES.end && coefficient.is_finite();
+    let weight = solved.evidence + PRIOR_BASE.ln();
+    let terms =
+        vec![if constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) }, term];
+    inside.then_some(Candidate { class: Class::Exponential, terms, solved, weight })
+}
+
 fn power_terms(points: &Points, solved: &Solved, with_constant: bool) -> Option<Vec<Term>> {
     let class = Class::Power(solved.theta);
     let b = solved.c[with_constant as usize] / class.g(points.n[points.len() - 1].max(0.5)) * points.y_unit;
-    let a = if with_constant { (solved.c[0] - points.offset).max(0.0) * points.y_unit } else { 0.0 };
-    (a.is_finite() && b.is_finite()).then(|| vec![constant(a), Term { class, coefficient: b, shift: 0.0 }])
+    let a = if with_constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) };
+    (a.coefficient.is_finite() && b.is_finite()).then(|| vec![a, Term::new(class, b)])
 }
 
-pub(crate) fn constant(coefficient: f64) -> Term {
-    Term { class: Class::Constant, coefficient, shift: 0.0 }
+/// The constant of a curve in the units of the samples; dust of the arithmetic is nothing.
+pub(crate) fn base(points: &Points, c: f64) -> Term {
+    let smallest = points.y.iter().copied().fold(f64::INFINITY, f64::min);
+    let share = c - points.offset;
+    Term::new(Class::Constant, if share > 1e-4 * smallest { share * points.y_unit } else { 0.0 })
 }

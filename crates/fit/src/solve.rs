@@ -82,6 +82,13 @@ pub(crate) struct Solved {
     pub top_share: f64,
 }
 
+impl Solved {
+    /// Number of outliers.
+    pub fn outliers(&self) -> usize {
+        self.outlier.iter().filter(|&&outlier| outlier).count()
+    }
+}
+
 /// Buffers that the solutions of one curve share, and the bar that the best of them has set.
 pub(crate) struct Scratch {
     /// Best evidence so far on the points at hand.
@@ -236,11 +243,20 @@ impl Solver<'_> {
             }
             scratch.rest = scratch.rest.min(rest);
         }
-        if !positive {
-            // Outliers can push a coefficient below zero: begin with equal parts and let the rounds decide.
+        if !positive || P == 1 {
+            // Outliers, low ones above all, can pull this far off: begin with equal parts at the median, and let
+            // the rounds decide.
             for j in 0..P {
-                let inverse: f64 = columns[j].iter().zip(self.y).map(|(t, y)| t / y).sum();
-                c[j] = len as f64 / inverse / P as f64;
+                scratch.sorted.clear();
+                scratch
+                    .sorted
+                    .extend(columns[j].iter().zip(self.y).filter(|(t, _)| **t > 0.0).map(|(t, y)| y / t));
+                let middle = scratch.sorted.len() / 2;
+                if scratch.sorted.is_empty() {
+                    return None;
+                }
+                let median = *scratch.sorted.select_nth_unstable_by(middle, f64::total_cmp).1;
+                c[j] = median / P as f64;
             }
         }
         c.iter().all(|c| c.is_finite()).then_some(c)

@@ -24,17 +24,17 @@ impl From<&Fit> for Answer {
     }
 }
 
-/// Whether the answer is right: the exact class, a free power within 0.06, and a break exactly where there
-/// is one.
+/// Whether the answer is right: the class, and a break exactly where there is one.
 pub fn right(answer: &Answer, truth: Truth) -> bool {
-    let same = |class: Class| match (answer.class, class) {
+    class_right(answer, truth) && answer.broken == matches!(truth, Truth::Broken(_))
+}
+
+/// Whether the class is right: exactly that one, or a free power within 0.06.
+fn class_right(answer: &Answer, truth: Truth) -> bool {
+    let (Truth::One(class) | Truth::Broken(class)) = truth;
+    match (answer.class, class) {
         (Some(Class::Power(found)), Class::Power(k)) => (found - k).abs() <= 0.06,
-        (Some(found), class) => found == class,
-        (None, _) => false,
-    };
-    match truth {
-        Truth::One(class) => same(class) && !answer.broken,
-        Truth::Broken(class) => same(class) && answer.broken,
+        (found, class) => found == Some(class),
     }
 }
 
@@ -48,9 +48,10 @@ pub struct Score {
     /// Sets whose truth has no break, and how many of them were broken.
     pub unbroken: usize,
     pub false_splits: usize,
-    /// Sets with a confidence above 0.9, and how many of them were right.
-    pub sure: usize,
-    pub sure_right: usize,
+    /// Of the confident and wrong ones, those whose class is wrong, and not only the number of regimes.
+    pub confident_wrong_class: usize,
+    /// Sets with the right class, and all sets, by confidence: up to 0.5, up to 0.9, above.
+    pub reliability: [(usize, usize); 3],
 }
 
 impl Score {
@@ -63,8 +64,12 @@ impl Score {
         self.confident_wrong += (answer.confident && !right) as usize;
         self.unbroken += unbroken as usize;
         self.false_splits += (unbroken && answer.broken) as usize;
-        self.sure += (answer.confidence > 0.9) as usize;
-        self.sure_right += (answer.confidence > 0.9 && right) as usize;
+        let class_right = class_right(answer, set.truth);
+        self.confident_wrong_class += (answer.confident && !class_right) as usize;
+        let bin =
+            &mut self.reliability[(answer.confidence > 0.5) as usize + (answer.confidence > 0.9) as usize];
+        bin.0 += class_right as usize;
+        bin.1 += 1;
     }
 
     pub fn of<'a>(pairs: impl Iterator<Item = (&'a Set, &'a Answer)>) -> Score {

@@ -61,15 +61,40 @@ pub struct Set {
 
 /// Names of the families of [`standard`].
 pub const STANDARD: [&str; 12] = [
-    "const", "log n", "sqrt n", "n", "n log n", "n^1.5", "n^2", "n^2 log n", "n^3", "2^n", "piecewise", "n, outliers",
+    "const",
+    "log n",
+    "sqrt n",
+    "n",
+    "n log n",
+    "n^1.5",
+    "n^2",
+    "n^2 log n",
+    "n^3",
+    "2^n",
+    "piecewise",
+    "n, outliers",
 ];
 /// Points of the twelve base sets.
 const BASE_POINTS: [usize; 12] = [20, 30, 25, 60, 40, 20, 30, 40, 12, 15, 60, 50];
 
 /// Names of the families of [`varied`].
 pub const VARIED: [&str; 16] = [
-    "const", "log n", "sqrt n", "n", "n log n", "n^1.5", "n^2", "n^2 log n", "n^3", "2^n", "jump n to n^2",
-    "onset of n^2", "n, outliers", "n^K", "n + n^2", "n log n - n",
+    "const",
+    "log n",
+    "sqrt n",
+    "n",
+    "n log n",
+    "n^1.5",
+    "n^2",
+    "n^2 log n",
+    "n^3",
+    "2^n",
+    "jump n to n^2",
+    "onset of n^2",
+    "n, outliers",
+    "n^K",
+    "n + n^2",
+    "n log n - n",
 ];
 
 /// The twelve base sets.
@@ -122,10 +147,15 @@ pub fn varied(family: usize, points: usize, seed: u64) -> Set {
     let exponential = class == Class::Exponential;
     let low = [2.0, 4.0, 10.0, 100.0][(random.next() % 4) as usize];
     let high = low * random.log_between(100.0, 1e5);
-    let (low, high) = if exponential { (random.between(1.0, 6.0).floor(), random.between(15.0, 30.0).floor()) } else { (low, high) };
+    let (low, high) = if exponential {
+        (random.between(1.0, 6.0).floor(), random.between(15.0, 30.0).floor())
+    } else {
+        (low, high)
+    };
     let b = random.log_between(0.1, 100.0);
     // The constant is between nothing and a thousand times the rest at the smallest size.
-    let a = if random.unit() < 0.25 { 0.0 } else { b * class.g(low.max(2.0)) * random.log_between(0.1, 300.0) };
+    let a =
+        if random.unit() < 0.25 { 0.0 } else { b * class.g(low.max(2.0)) * random.log_between(0.1, 300.0) };
     let middle = (low * high).sqrt() * random.log_between(0.5, 2.0);
     // A break that a huge constant hides is none.
     let a = if matches!(family, 10 | 11) { a.min(0.3 * b * middle) } else { a };

@@ -1,0 +1,185 @@
+//! What an honest expert would say about the costs that real profiles contain: exact counts, small integers,
+//! steps, branches, hardly any sizes.
+
+use fit::{Class, Fit, Sample, Verdict, fit};
+
+fn over(sizes: impl IntoIterator<Item = u64>, cost: impl Fn(f64) -> f64) -> Fit {
+    fit(&samples(sizes, cost))
+}
+
+fn samples(sizes: impl IntoIterator<Item = u64>, cost: impl Fn(f64) -> f64) -> Vec<Sample> {
+    sizes.into_iter().map(|n| Sample::new(n as f64, cost(n as f64))).collect()
+}
+
+/// A number in [-1, 1] that depends on n alone.
+fn noise(n: f64) -> f64 {
+    let hash = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (hash >> 40) as f64 / (1u64 << 23) as f64 - 1.0
+}
+
+/// One regime, confident, with this class and formula.
+#[track_caller]
+fn certain(fit: &Fit, class: Class, formula: &str) {
+    assert_eq!((fit.class, fit.verdict), (Some(class), Verdict::Confident), "{fit:?}");
+    assert_eq!(fit.formula, formula, "{fit:?}");
+    assert!(fit.pieces.is_empty() && fit.reason.is_empty() && fit.confidence > 0.95, "{fit:?}");
+}
+
+#[track_caller]
+fn unknown(fit: &Fit, reason: &str) {
+    assert_eq!((fit.class, fit.verdict), (None, Verdict::Unknown), "{fit:?}");
+    assert!(fit.reason.contains(reason), "{fit:?}");
+    assert!(fit.formula.is_empty() && fit.coefficients.is_empty() && fit.predict(10.0).is_none());
+}
+
+#[test]
+fn exact_counts_give_exact_formulas() {
+    certain(&over(1..=50, |n| 120.0 + 7.0 * n), Class::Linear, "120 + 7·n");
+    certain(&over(0..=40, |n| 10.0 * n), Class::Linear, "10·n");
+    certain(&over(1..=100, |n| n * (n - 1.0) / 2.0), Class::Quadratic, "-0.5·n + 0.5·n^2");
+    certain(&over(1..=100, |n| 3.0 + n * (n - 1.0) / 2.0), Class::Quadratic, "3 - 0.5·n + 0.5·n^2");
+    certain(&over(1..=20, |n| 5.0 + 2.0 * n.exp2()), Class::Exponential, "5 + 2·2^n");
+    certain(&over((1..=50).map(|i| 20 * i), |n| 1e6 + 300.0 * n), Class::Linear, "1000000 + 300·n");
+    certain(&over(1..=30, |_| 3.0), Class::Constant, "3");
+    certain(&over(1..=30, |_| 0.0), Class::Constant, "0");
+}
+
+#[test]
+fn recursive_algorithms_have_their_class() {
+    fn mergesort(n: u64) -> f64 {
+        if n <= 1 { 3.0 } else { mergesort(n / 2) + mergesort(n - n / 2) + 7.0 * n as f64 + 5.0 }
+    }
+    for sizes in [(1..=300).collect::<Vec<u64>>(), (0..14).map(|k| 1 << k).collect()] {
+        let fit = over(sizes, |n| mergesort(n as u64));
+        assert_eq!((fit.class, fit.verdict), (Some(Class::NLogN), Verdict::Confident), "{fit:?}");
+        assert!(fit.pieces.is_empty(), "{fit:?}");
+    }
+    fn search(n: u64) -> f64 {
+        if n <= 1 { 5.0 } else { search(n / 2) + 9.0 }
+    }
+    // The cost is a staircase: the class is plain, but the smooth curve is not the whole law.
+    let fit = over(1..=1000, |n| search(n as u64));
+    assert_eq!(fit.class, Some(Class::Log), "{fit:?}");
+    // Cubic loops have two terms of lower order, one more than a candidate.
+    let fit = over(3..=60, |n| n * (n - 1.0) * (n - 2.0) / 6.0 + 5.0);
+    assert_eq!((fit.class, fit.verdict), (Some(Class::Cubic), Verdict::Confident), "{fit:?}");
+}
+
+#[test]
+fn what_has_no_name_is_a_power() {
+    let fit = over(1..=80, |n| 5.0 + n.powf(2.5));
+    let Some(Class::Power(k)) = fit.class else { panic!("{fit:?}") };
+    assert!((k - 2.5).abs() < 0.01 && fit.exponent_ci[0] <= k && k <= fit.exponent_ci[1], "{fit:?}");
+    assert_eq!(fit.formula, "5 + n^2.50");
+    let fit = over(3..=30, |n| 3.0 * 1.618f64.powf(n));
+    assert_eq!((fit.class, fit.formula.as_str()), (Some(Class::Exponential), "3·1.62^n"));
+    assert!(fit.reason.contains("base of 1.62"), "{fit:?}");
+    assert!((fit.predict(40.0).unwrap() / (3.0 * 1.618f64.powi(40)) - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn small_integers_are_not_overread() {
+    let fit = over(1..=30, |n| 3.0 + (n / 10.0).floor());
+    assert_ne!(fit.verdict, Verdict::Confident, "{fit:?}");
+    let fit = over(1..=64, |n| 1.0 + n.log2().floor());
+    assert_eq!(fit.class, Some(Class::Log), "{fit:?}");
+    let fit = over(1..=30, |n| if n == 7.0 || n == 20.0 { 4.0 } else { 3.0 });
+    assert_eq!(fit.class, Some(Class::Constant), "{fit:?}");
+}
+
+#[test]
+fn steps_are_regimes_only_when_they_last() {
+    let fit = over((1..=40).map(|i| 50 * i), |n| if n < 1000.0 { 100.0 } else { 250.0 });
+    assert_eq!((fit.class, fit.pieces.len()), (Some(Class::Constant), 2), "{fit:?}");
+    assert_eq!((fit.pieces[0].to, fit.pieces[1].from), (950.0, 1000.0));
+    assert!((fit.predict(975.0).unwrap() - 100.0).abs() < 1e-6, "{fit:?}");
+    assert!((fit.predict(5000.0).unwrap() - 250.0).abs() < 1e-6, "{fit:?}");
+    // A table that doubles: every step is half of what was seen, none of them is a law.
+    let fit = over(1..=200, |n| 10.0 * n.log2().ceil().exp2());
+    assert!(fit.pieces.is_empty() && fit.verdict == Verdict::Tentative, "{fit:?}");
+    assert!((fit.exponent - 1.0).abs() < 0.15, "{fit:?}");
+}
+
+#[test]
+fn regimes_are_found_with_their_breaks() {
+    let fit = over(1..=200, |n| if n < 16.0 { 5.0 + n * n } else { 200.0 + 12.0 * n * n.log2() });
+    assert_eq!(fit.formula, "5 + n^2 (n < 16); 200 + 12·n log n (n >= 16)");
+    assert_eq!((fit.class, fit.verdict), (Some(Class::NLogN), Verdict::Confident));
+    let levels = |n: f64| {
+        n * if n < 1e3 {
+            1.0
+        } else if n < 5e4 {
+            3.0
+        } else {
+            10.0
+        }
+    };
+    let fit = over((1..60).map(|i| (10.0 * 1.2f64.powi(i)) as u64), levels);
+    assert_eq!(fit.formula, "n (n < 1140); 3·n (n < 52700); 10·n (n >= 52700)");
+    let excess = |n: f64| 100.0 + 20.0 * n + 0.5 * (n - 1000.0).max(0.0).powi(2);
+    let fit = over((0..50).map(|i| (10.0 * 1.2f64.powi(i)) as u64), |n| excess(n) * (1.0 + 0.02 * noise(n)));
+    assert_eq!((fit.class, fit.pieces.len()), (Some(Class::Quadratic), 2), "{fit:?}");
+    assert!((fit.pieces[1].from / 1000.0).ln().abs() < 0.3, "{fit:?}");
+    assert!((fit.predict(1e6).unwrap() / excess(1e6)).ln().abs() < 0.1, "{fit:?}");
+}
+
+#[test]
+fn two_branches_are_scatter_and_rare_ones_outliers() {
+    let branch = |n: f64| noise(n) > 0.0;
+    let reason = "scatter not explained by size";
+    unknown(&over(10..=100, |n| if branch(n) { 5.0 * n } else { n * n }), reason);
+    unknown(&over(10..=100, |n| if branch(n) { 50.0 } else { 20.0 * n }), reason);
+    unknown(&over(10..=100, |n| if branch(n) { 50.0 } else { 5000.0 }), reason);
+    let fit = over(10..=100, |n| if noise(n) > 0.85 { 5.0 } else { 20.0 * n });
+    certain(&fit, Class::Linear, "20·n");
+    assert!(fit.outliers > 2);
+}
+
+#[test]
+fn few_sizes_never_convince() {
+    unknown(&fit(&[]), "no usable samples");
+    unknown(&over([7; 9], |n| n), "only one");
+    unknown(&over([10, 1000, 10, 1000], |n| n), "only two");
+    unknown(&over([9, 10, 11, 12], |n| 100.0 + n), "range too narrow");
+    unknown(&over((0..50).map(|i| 1000 + 2 * i), |n| 3.0 * n), "range too narrow");
+    for sizes in [&[10, 100, 1000][..], &[10, 100, 1000, 5000], &[5, 6, 7, 8, 9]] {
+        let fit = over(sizes.iter().copied(), |n| 3.0 * n);
+        assert_eq!((fit.class, fit.verdict), (Some(Class::Linear), Verdict::Tentative), "{fit:?}");
+        assert!(fit.reason.contains("too few distinct sizes"), "{fit:?}");
+    }
+    let fit = over((0..40).map(|i| 1000 + 40 * i), |n| 3.0 * n);
+    assert!(fit.verdict == Verdict::Tentative && fit.reason.contains("range too narrow"), "{fit:?}");
+}
+
+#[test]
+fn a_falling_cost_has_no_class() {
+    unknown(&over(1..=50, |n| 1000.0 / n), "falls");
+}
+
+#[test]
+fn growth_below_the_noise_is_not_claimed() {
+    let fit = over((1..=50).map(|i| 20 * i), |n| 1e6 + 3.0 * n);
+    assert_eq!(fit.class, Some(Class::Constant), "0.3 % over the whole range: {fit:?}");
+}
+
+#[test]
+fn a_mean_over_many_calls_counts_more_than_a_single_call() {
+    // Single calls, wild, say n²; means over many calls say n.
+    let mut all: Vec<Sample> = (1..=12).map(|i| Sample::new(100.0 * i as f64, 50.0 * i as f64)).collect();
+    for s in &mut all {
+        *s = Sample { weight: 10_000.0, variance: (0.5 * s.y).powi(2), ..*s };
+    }
+    let singles = (1..=12).map(|i| f64::from(100 * i + 50)).map(|n| Sample::new(n, 0.0007 * n * n));
+    all.extend(singles);
+    let fit = fit(&all);
+    assert_eq!(fit.class, Some(Class::Linear), "{fit:?}");
+    assert!((fit.predict(1000.0).unwrap() / 500.0 - 1.0).abs() < 0.1, "{fit:?}");
+}
+
+#[test]
+fn hundred_thousand_points_are_no_different() {
+    let fit = over(1..=100_000, |n| (120.0 + 7.0 * n) * (1.0 + 0.1 * noise(n)));
+    assert_eq!((fit.class, fit.verdict), (Some(Class::Linear), Verdict::Confident), "{fit:?}");
+    assert!((fit.coefficients[1] - 7.0).abs() < 0.3, "{fit:?}");
+}
