@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod page;
 
 #[derive(Parser)]
 #[command(about = "Farsight's automation")]
@@ -16,10 +17,13 @@ struct Args {
 enum Task {
     /// Compare with other tools and measure our bars.
     Bench(bench::Args),
+    /// Build, check and test the report page.
+    Page(page::Args),
 }
 
 fn main() -> Result<()> {
     match Args::parse().task {
         Task::Bench(args) => bench::run(args),
+        Task::Page(args) => page::run(args),
     }
 }

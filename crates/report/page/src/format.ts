@@ -14,7 +14,7 @@ export function si(value: number, unit = ""): string {
     v /= 1000;
     p++;
   }
-  if (v >= 999.5) return `${sign}${v.toExponential(1)}${unit && NBSP + unit}`;
+  if (v >= 999.5) return `${sign}${Math.abs(value).toExponential(1)}${unit && NBSP + unit}`;
   const digits = p === 0 && Number.isInteger(v) ? v.toFixed(0) : significant(v);
   const suffix = (PREFIXES[p] ?? "") + unit;
   return sign + digits + (suffix && NBSP + suffix);

@@ -396,7 +396,7 @@ function verdict(side: Side): HTMLElement {
         : `No class can be named: ${visible(fit.reason, 400)}.`;
   return h(
     "div",
-    { class: "verdict" },
+    { class: "judgement" },
     side.tag ? h("span", { class: `tag ${side.tag.toLowerCase()}` }, side.tag) : null,
     badge(fit.growth, fit),
     h(
