@@ -9,6 +9,7 @@ mod packages;
 mod shell;
 mod test;
 mod tidy;
+mod page;
 
 #[derive(Parser)]
 #[command(about = "Farsight's automation")]
@@ -27,6 +28,8 @@ enum Task {
     Test(test::Args),
     /// House rules that no compiler checks.
     Tidy,
+    /// Build, check and test the report page.
+    Page(page::Args),
 }
 
 fn main() -> Result<()> {
@@ -35,5 +38,6 @@ fn main() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::run(),
+        Task::Page(args) => page::run(args),
     }
 }

@@ -1,5 +1,5 @@
 // Builds the page: `node build.mjs` writes dist/, `node build.mjs --check` says whether dist/ is what the sources
-// give, `node build.mjs --unit` bundles the unit tests into .build/unit/.
+// give, `node build.mjs --tests` bundles the tests into .build/unit/ and .build/browser/.
 // The versions are pinned and nothing depends on time or place, so that the same sources give the same bytes.
 
 import { createHash } from "node:crypto";
@@ -45,24 +45,27 @@ async function bundle() {
   return { "page.js": script, "page.css": style, "policy.txt": policy + "\n" };
 }
 
-async function unit() {
-  const out = join(here, ".build/unit");
-  rmSync(out, { recursive: true, force: true });
-  const tests = readdirSync(join(here, "test")).filter((f) => f.endsWith(".test.ts"));
-  await build({
-    ...common,
-    entryPoints: tests.map((f) => `test/${f}`),
-    outdir: ".build/unit",
-    outExtension: { ".js": ".mjs" },
-    format: "esm",
-    platform: "node",
-    write: true,
-    sourcemap: "inline",
-  });
+async function tests() {
+  for (const [from, to] of [["test", "unit"], ["browser", "browser"]]) {
+    const outdir = `.build/${to}`;
+    rmSync(join(here, outdir), { recursive: true, force: true });
+    const files = readdirSync(join(here, from)).filter((f) => f.endsWith(".test.ts"));
+    await build({
+      ...common,
+      entryPoints: files.map((f) => `${from}/${f}`),
+      outdir,
+      outExtension: { ".js": ".mjs" },
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      write: true,
+      sourcemap: "inline",
+    });
+  }
 }
 
-if (process.argv.includes("--unit")) {
-  await unit();
+if (process.argv.includes("--tests")) {
+  await tests();
 } else if (process.argv.includes("--check")) {
   for (const [name, text] of Object.entries(await bundle())) {
     let old = "";

@@ -4,8 +4,8 @@
 //! The page's program is written in TypeScript under `page/` and checked in as a built bundle, so that building
 //! Farsight needs no Node. The data travel as gzip in base64 inside `<script>` elements of a type that no browser
 //! runs: base64 has no `<`, so no name in a profile can end the element or add another. One section holds the
-//! JSON of the tables, small enough to be read before the first paint; the points and forecasts of each run are
-//! sections of binary columns that are decoded when they are looked at.
+//! JSON of the tables, others the forecasts as binary columns: these come before the program, which shows the page
+//! while the browser still reads the points, megabytes that are decoded routine by routine when looked at.
 //!
 //! Must never: put foreign text into the HTML itself (the escaped title is the one exception), or refer to
 //! anything outside the file. A content security policy holds the page to both: only the bundle's own bytes may
@@ -51,13 +51,13 @@ impl<'a> PageRun<'a> {
 /// The page on these runs, as the text of one HTML file. The first run is shown; the second, if any, is compared
 /// with it; further ones can be chosen in the page.
 pub fn page(runs: &[PageRun<'_>]) -> String {
-    let mut sections = String::new();
+    let (mut sections, mut points) = (String::new(), String::new());
     let summary =
         serde_json::to_vec(&summary::Summary::new(runs)).expect("the summary holds only JSON values");
     push_section(&mut sections, "summary", &summary);
     for (i, run) in runs.iter().enumerate() {
         push_section(&mut sections, &format!("forecast-{i}"), &columns::forecast(run.analysis));
-        push_section(&mut sections, &format!("points-{i}"), &columns::points(run.analysis));
+        push_section(&mut points, &format!("points-{i}"), &columns::points(run.analysis));
     }
     let title = escape(&title(runs));
     let policy = POLICY.trim();
@@ -79,6 +79,7 @@ pub fn page(runs: &[PageRun<'_>]) -> String {
          <div id=\"app\"><p class=\"boot\" role=\"status\">Reading the profile…</p></div>\n\
          {sections}\
          <script>{SCRIPT}</script>\n\
+         {points}\
          </body>\n\
          </html>\n"
     )

@@ -7,6 +7,7 @@
 import uPlot from "uplot";
 import { append, h, svg, type Child } from "./dom.ts";
 import { tick } from "./format.ts";
+import { logSplits, rangeX, rangeY } from "./scale.ts";
 import { color, onChange } from "./theme.ts";
 
 export type Marker = "up" | "dot" | "down" | "ring" | "square" | "diamond" | "cross";
@@ -22,6 +23,8 @@ export interface Series {
   readonly line?: "straight" | "step" | "stem";
   readonly dash?: number[];
   readonly hidden?: boolean;
+  /** An edge of a band: neither drawn as a line nor in the legend. */
+  readonly quiet?: boolean;
   readonly title?: string;
 }
 
@@ -49,6 +52,8 @@ export interface Spec {
   readonly series: readonly Series[];
   readonly curves?: readonly Curve[];
   readonly lines?: readonly Line[];
+  /** Pairs of series, upper first, between which the ground is tinted. */
+  readonly bands?: readonly (readonly [number, number])[];
   readonly logX: boolean;
   readonly logY: boolean;
   readonly xLabel: string;
@@ -98,15 +103,29 @@ export class Chart {
   private readonly legend = h("div", { class: "legend" });
   private values: HTMLElement[] = [];
   private readonly observer: ResizeObserver;
+  private readonly sight: IntersectionObserver;
   private readonly forget: () => void;
+  /** Series and curves that are not shown, by label; and those that the user or a default has decided about. */
   private readonly hidden = new Set<string>();
+  private readonly decided = new Set<string>();
   private ready = false;
+  private seen = false;
+  /** What is drawn is not what the spec says. */
+  private stale = true;
 
   constructor(private spec: Spec) {
     this.element = h("div", { class: "chart" }, spec.noLegend ? null : this.legend, this.plot);
-    for (const s of spec.series) if (s.hidden) this.hidden.add(s.label);
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.plot);
+    // Charts out of view are drawn when they come into it.
+    this.sight = new IntersectionObserver(
+      (entries) => {
+        this.seen = entries[entries.length - 1]!.isIntersecting;
+        if (this.seen && this.stale) this.draw();
+      },
+      { rootMargin: "120px" },
+    );
+    this.sight.observe(this.plot);
     this.forget = onChange(() => this.draw());
   }
 
@@ -117,6 +136,7 @@ export class Chart {
 
   destroy(): void {
     this.observer.disconnect();
+    this.sight.disconnect();
     this.forget();
     this.drop();
   }
@@ -139,8 +159,15 @@ export class Chart {
   private draw(): void {
     const { spec } = this;
     const width = this.plot.clientWidth;
-    if (width === 0) return;
+    this.stale = true;
+    this.plot.style.height = `${spec.height}px`;
+    if (width === 0 || !this.seen) return;
+    this.stale = false;
     this.drop();
+    for (const s of spec.series) {
+      if (s.hidden && !this.decided.has(s.label)) this.hidden.add(s.label);
+      this.decided.add(s.label);
+    }
     this.plot.setAttribute("aria-label", spec.label);
     if (!spec.noLegend) this.drawLegend();
     // Zero has no place on a log axis. Only the first size can be zero.
@@ -159,7 +186,7 @@ export class Chart {
     const ink = color("--muted");
     const grid = { stroke: color("--grid"), width: 1 };
     const font = `11px ${color("--sans")}`;
-    const axis = (label: string, values: (v: number) => string): uPlot.Axis => ({
+    const axis = (label: string, values: (v: number) => string, log: boolean): uPlot.Axis => ({
       stroke: ink,
       font,
       label,
@@ -170,6 +197,7 @@ export class Chart {
       grid,
       ticks: { ...grid, size: 4 },
       values: (_u, splits) => splits.map((v) => (v == null ? "" : values(v))),
+      ...(log ? { splits: (_u, _i, min, max) => logSplits(min, max), filter: (_u, splits) => splits } : {}),
     });
     return {
       width,
@@ -181,9 +209,13 @@ export class Chart {
         y: { distr: spec.logY ? 3 : 1, range: (_u, min, max) => rangeY(min, max, spec) },
       },
       axes: [
-        { ...axis(spec.xLabel, spec.formatX ?? tick), size: 28, space: 56 },
-        { ...axis(spec.yLabel, spec.formatY ?? tick), size: 50, space: 34, labelSize: 18 },
+        { ...axis(spec.xLabel, spec.formatX ?? tick, spec.logX), size: 28, space: 56 },
+        { ...axis(spec.yLabel, spec.formatY ?? tick, spec.logY), size: 50, space: 34, labelSize: 18 },
       ],
+      bands: (spec.bands ?? []).map(([high, low]) => ({
+        series: [high + 1, low + 1],
+        fill: tint(color(spec.series[high]!.color)),
+      })),
       series: [{}, ...spec.series.map((s) => this.seriesOptions(s))],
       cursor: {
         x: true,
@@ -193,8 +225,8 @@ export class Chart {
         ...(spec.group ? { sync: { key: spec.group.key, setSeries: false } } : {}),
       },
       hooks: {
-        drawAxes: [(u) => this.drawCurves(u)],
-        draw: [(u) => this.drawMarkers(u), (u) => spec.endLabels && this.drawEndLabels(u)],
+        drawAxes: [(u) => this.drawCurves(u, "band")],
+        draw: [(u) => this.drawMarkers(u), (u) => this.drawCurves(u, "line"), (u) => spec.endLabels && this.drawEndLabels(u)],
         setCursor: [(u) => this.showValues(u.cursor.idx ?? null)],
         setScale: [(u, key) => key === "x" && spec.group?.zoomed(u)],
       },
@@ -207,15 +239,15 @@ export class Chart {
       show: !this.hidden.has(s.label),
       points: { show: false },
       paths:
-        s.line === "straight" ? paths.linear!() : s.line === "step" ? paths.stepped!({ align: 1 }) : () => null,
+        s.quiet || s.line === "straight" ? paths.linear!() : s.line === "step" ? paths.stepped!({ align: 1 }) : () => null,
       stroke: color(s.color),
-      width: 1.75,
+      width: s.quiet ? 0 : 1.75,
       ...(s.dash ? { dash: s.dash } : {}),
       spanGaps: true,
     };
   }
 
-  private drawCurves(u: uPlot): void {
+  private drawCurves(u: uPlot, what: "band" | "line"): void {
     const { ctx } = u;
     const { left, top, width, height } = u.bbox;
     const ratio = uPlot.pxRatio;
@@ -223,7 +255,7 @@ export class Chart {
     ctx.beginPath();
     ctx.rect(left, top, width, height);
     ctx.clip();
-    for (const line of this.spec.lines ?? []) this.drawLine(u, line);
+    if (what === "band") for (const line of this.spec.lines ?? []) this.drawLine(u, line);
     for (const curve of this.spec.curves ?? []) {
       if (this.hidden.has(curve.label)) continue;
       const from = Math.max(left, Math.min(left + width, u.valToPos(curve.from, "x", true)));
@@ -248,7 +280,8 @@ export class Chart {
           high.push(y(v * (1 + curve.band)));
         }
       }
-      if (curve.band) {
+      if (what === "band") {
+        if (!curve.band) continue;
         ctx.beginPath();
         xs.forEach((x, i) => ctx.lineTo(x, high[i]!));
         for (let i = xs.length - 1; i >= 0; i--) ctx.lineTo(xs[i]!, low[i]!);
@@ -257,9 +290,18 @@ export class Chart {
         ctx.fillStyle = color(curve.color);
         ctx.fill();
         ctx.globalAlpha = 1;
+        continue;
       }
       ctx.beginPath();
       xs.forEach((x, i) => ctx.lineTo(x, mid[i]!));
+      if (u.data[0].length > 400) {
+        // A halo keeps the line readable across thousands of markers.
+        ctx.lineWidth = 4.5 * ratio;
+        ctx.strokeStyle = color("--panel");
+        ctx.globalAlpha = 0.65;
+        ctx.stroke();
+        ctx.globalAlpha = 1;
+      }
       ctx.setLineDash((curve.dash ?? []).map((d) => d * ratio));
       ctx.lineWidth = 1.75 * ratio;
       ctx.strokeStyle = color(curve.color);
@@ -306,7 +348,7 @@ export class Chart {
     this.spec.series.forEach((s, i) => {
       if (this.hidden.has(s.label) || (!s.marker && s.line !== "stem")) return;
       const ys = u.data[i + 1]!;
-      const size = (xs.length > 400 ? 2.2 : xs.length > 120 ? 2.8 : 3.5) * ratio;
+      const size = (xs.length > 2000 ? 1.6 : xs.length > 400 ? 2.2 : xs.length > 120 ? 2.8 : 3.5) * ratio;
       taken.fill(0);
       ctx.beginPath();
       for (let j = 0; j < xs.length; j++) {
@@ -325,7 +367,7 @@ export class Chart {
         if (s.marker) shape(ctx, s.marker, px, py, size);
       }
       ctx.strokeStyle = ctx.fillStyle = color(s.color);
-      ctx.lineWidth = 1.3 * ratio;
+      ctx.lineWidth = (xs.length > 400 ? 0.8 : 1.3) * ratio;
       if (s.marker && filled(s.marker)) ctx.fill();
       ctx.stroke();
     });
@@ -381,9 +423,14 @@ export class Chart {
     };
     this.legend.textContent = "";
     append(this.legend, [
-      this.spec.series.map((s) => entry(s.label, swatch(s.marker ?? null, s.line, s.color, s.dash), s.title)),
+      this.spec.series.map((s) => (s.quiet ? this.noEntry() : entry(s.label, swatch(s.marker ?? null, s.line, s.color, s.dash), s.title))),
       (this.spec.curves ?? []).map((c) => entry(c.label, swatch(null, "straight", c.color, c.dash), c.title)),
     ]);
+  }
+
+  private noEntry(): null {
+    this.values.push(h("span"));
+    return null;
   }
 
   private showValues(index: number | null): void {
@@ -402,24 +449,9 @@ export class Chart {
   }
 }
 
-/** Zooms are taken as they are; the whole range gets some air. */
-function rangeX(min: number, max: number, first: number, last: number, log: boolean): [number, number] {
-  if (min == null || max == null) return log ? [1, 10] : [0, 1];
-  if (min !== first || max !== last) return min < max ? [min, max] : [min - 0.5, max + 0.5];
-  if (log) return [min / 1.15, max * 1.15];
-  const air = (max - min) * 0.02 || Math.max(1, max * 0.1);
-  return [min >= 0 && min < max * 0.25 ? 0 : min - air, max + air];
-}
-
-function rangeY(min: number, max: number, spec: Spec): [number, number] {
-  if (min == null || max == null || !Number.isFinite(min) || !Number.isFinite(max)) return spec.logY ? [1, 10] : [0, 1];
-  if (spec.logY) {
-    const low = min > 0 ? min : max > 0 ? max / 1e3 : 1;
-    return [low / 1.3, Math.max(max, low * 2) * 1.3];
-  }
-  if (spec.yMax !== undefined) return [0, spec.yMax];
-  const low = spec.yFree || min < 0 ? min - (max - min) * 0.06 : 0;
-  return [low, max + (max - low) * 0.06 || 1];
+/** A colour of the style sheet, as a ground: `#rrggbb` with little opacity. */
+function tint(hex: string): string {
+  return `${hex}26`;
 }
 
 function filled(marker: Marker): boolean {

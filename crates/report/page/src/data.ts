@@ -78,8 +78,18 @@ export interface FitColumns {
 /** A reason for which the page cannot be shown, for the user to read. */
 export class Unreadable extends Error {}
 
-/** The bytes of a section, unpacked. */
-export async function section(id: string): Promise<Uint8Array<ArrayBuffer>> {
+/** Resolves when the whole file has been read. */
+function parsed(): Promise<void> {
+  if (document.readyState !== "loading") return Promise.resolve();
+  return new Promise((resolve) => document.addEventListener("DOMContentLoaded", () => resolve(), { once: true }));
+}
+
+/**
+ * The bytes of a section, unpacked. A late section lies behind the script: it is there, and whole, only when the
+ * browser has read the file to its end.
+ */
+export async function section(id: string, late = false): Promise<Uint8Array<ArrayBuffer>> {
+  if (late) await parsed();
   const element = document.getElementById("farsight-" + id);
   if (!element) throw new Unreadable(`This file is not whole: its section "${id}" is missing.`);
   if (typeof DecompressionStream === "undefined") {

@@ -1,5 +1,7 @@
 // Numbers and names as text. Counts are abbreviated with SI prefixes to three digits; what is cut off is said.
 
+/** Numbers stay with their units. */
+const NBSP = "\u00a0";
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
 
 /** A count or cost: 1234567 as "1.23 M". The space does not break. */
@@ -12,10 +14,10 @@ export function si(value: number, unit = ""): string {
     v /= 1000;
     p++;
   }
-  if (v >= 999.5) return `${sign}${v.toExponential(1)}${unit && " " + unit}`;
+  if (v >= 999.5) return `${sign}${Math.abs(value).toExponential(1)}${unit && NBSP + unit}`;
   const digits = p === 0 && Number.isInteger(v) ? v.toFixed(0) : significant(v);
   const suffix = (PREFIXES[p] ?? "") + unit;
-  return sign + digits + (suffix && " " + suffix);
+  return sign + digits + (suffix && NBSP + suffix);
 }
 
 /** For axes: as short as it can be, "20k". */
@@ -23,7 +25,7 @@ export function tick(value: number): string {
   if (value === 0) return "0";
   const abs = Math.abs(value);
   if (abs >= 1e27 || abs < 1e-3) return value.toExponential(0).replace("e+", "e");
-  return si(value).replace(" ", "").replace(/\.0+(?=\D|$)/, "").replace(/(\.\d*?)0+(?=\D|$)/, "$1");
+  return si(value).replace(NBSP, "").replace(/\.0+(?=\D|$)/, "").replace(/(\.\d*?)0+(?=\D|$)/, "$1");
 }
 
 function significant(v: number): string {
@@ -37,8 +39,8 @@ function significant(v: number): string {
 /** Every digit, for tooltips; the abbreviation where doubles no longer know them all. */
 export function exact(value: number): string {
   if (!Number.isFinite(value)) return "–";
-  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) return "≈ " + si(value);
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) return `≈${NBSP}` + si(value);
+  return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
 /** A share of the whole: 0.0341 as "3.4 %". */
@@ -46,10 +48,10 @@ export function percent(share: number): string {
   if (!Number.isFinite(share)) return "–";
   const p = share * 100;
   const abs = Math.abs(p);
-  if (p === 0) return "0 %";
-  if (abs < 0.05) return (p < 0 ? "> −" : "< ") + "0.1 %";
-  if (abs >= 99.95 || abs >= 9.95) return `${minus(p.toFixed(0))} %`;
-  return `${minus(p.toFixed(1))} %`;
+  if (p === 0) return `0${NBSP}%`;
+  if (abs < 0.05) return (p < 0 ? `>${NBSP}−` : `<${NBSP}`) + `0.1${NBSP}%`;
+  if (abs >= 99.95 || abs >= 9.95) return `${minus(p.toFixed(0))}${NBSP}%`;
+  return `${minus(p.toFixed(1))}${NBSP}%`;
 }
 
 /** A change in percentage points, always signed. */
@@ -78,14 +80,14 @@ function minus(s: string): string {
 
 export function duration(ns: number): string {
   if (ns <= 0) return "";
-  if (ns < 1e3) return `${ns} ns`;
-  if (ns < 1e6) return `${significant(ns / 1e3)} µs`;
-  if (ns < 1e9) return `${significant(ns / 1e6)} ms`;
+  if (ns < 1e3) return `${ns}${NBSP}ns`;
+  if (ns < 1e6) return `${significant(ns / 1e3)}${NBSP}µs`;
+  if (ns < 1e9) return `${significant(ns / 1e6)}${NBSP}ms`;
   const s = ns / 1e9;
-  if (s < 120) return `${significant(s)} s`;
+  if (s < 120) return `${significant(s)}${NBSP}s`;
   const minutes = Math.floor(s / 60);
-  if (minutes < 120) return `${minutes} min ${Math.round(s - minutes * 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 120) return `${minutes}${NBSP}min${NBSP}${Math.round(s - minutes * 60)}${NBSP}s`;
+  return `${Math.floor(minutes / 60)}${NBSP}h${NBSP}${minutes % 60}${NBSP}min`;
 }
 
 export function moment(unixMs: number): string {

@@ -9,7 +9,7 @@ import * as theme from "./theme.ts";
 const KEYS: readonly [string, string][] = [
   ["/", "search"],
   ["↑ ↓ or j k", "move through the table"],
-  ["Enter", "show the routine (on narrow screens)"],
+  ["Enter", "go to the routine, Esc back"],
   ["s", "star the routine"],
   ["x  y", "log or linear axis"],
   ["1  2", "routines, whole program"],
@@ -24,11 +24,13 @@ async function start(): Promise<void> {
   const data = await readSummary();
   const modes = MODES.filter((m) => m.present(data));
   const main = h("main");
+  const views = h("div", { class: "viewbar" });
   const help = helpDialog();
   let view: View | null = null;
   const show = async (mode: Mode): Promise<void> => {
     view = await mode.mount(data);
     replace(main, view.element);
+    replace(views, view.tabs);
     for (const tab of app.querySelectorAll<HTMLElement>(".modes button")) {
       if (tab.dataset["mode"] === mode.id) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
@@ -44,6 +46,7 @@ async function start(): Promise<void> {
       modes.length > 1
         ? h("nav", { class: "modes", "aria-label": "Modes" }, modes.map((m) => h("button", { type: "button", "data-mode": m.id, onclick: () => void show(m) }, m.title)))
         : h("span", { class: "mode" }, modes[0]?.title ?? ""),
+      views,
       h("span", { class: "spring" }),
       h("button", { type: "button", class: "icon", title: "Dark or light (d)", "aria-label": "Dark or light", onclick: theme.toggle }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys and terms (?)", "aria-label": "Help", onclick: () => help.showModal() }, "?"),
@@ -54,6 +57,7 @@ async function start(): Promise<void> {
   const first = modes[0];
   if (first) await show(first);
   else replace(main, h("p", { class: "empty" }, "This report holds no runs."));
+  performance.mark("farsight-shown");
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && (target as HTMLInputElement).type !== "range";

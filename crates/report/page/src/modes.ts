@@ -6,6 +6,8 @@ import { growth } from "./growth/view.ts";
 
 export interface View {
   readonly element: HTMLElement;
+  /** The mode's own views, for the top bar. */
+  readonly tabs: HTMLElement;
   /** A key that nothing else took. */
   key(event: KeyboardEvent): void;
 }

@@ -25,8 +25,8 @@ export class Answer {
       ? comparison(session.rows, session.a, session.b)
       : headline(session.a, session.store.get().factor);
     replace(this.lead, said.lead.map((p) => this.part(p)));
-    replace(this.more, said.more.map((p) => this.part(p)));
-    this.more.hidden = said.more.length === 0;
+    replace(this.more, said.more.map((p) => this.part(p)), session.runs.length > 1 ? this.pickers() : null);
+    this.more.hidden = said.more.length === 0 && session.runs.length < 2;
   }
 
   refreshFacts(): void {
@@ -35,7 +35,6 @@ export class Answer {
     replace(
       this.facts,
       runs.map((run, i) => this.factsOf(run, session.b ? (i === 0 ? "A" : "B") : null)),
-      session.runs.length > 1 ? this.pickers() : null,
     );
   }
 
@@ -52,7 +51,7 @@ export class Answer {
           this.session.select(routine);
         },
       },
-      code(visible(routine.name, 80)),
+      code(visible(routine.name, 60)),
     );
   }
 
@@ -68,17 +67,16 @@ export class Answer {
       h(
         "dl",
         null,
-        fact("Command", code(visible(shell(d.command), 300), { class: "command" }), visible(shell(d.command), 2000)),
+        h("div", { class: "fact" }, h("dt", { class: "unseen" }, "Command"), h("dd", { title: visible(shell(d.command), 2000) }, code(visible(shell(d.command), 300), { class: "command" }))),
         fact("Ended", h("span", { class: failed ? "failed" : "" }, (failed ? "✕ " : "") + exitText(d.exit_code, d.exit_signal))),
         fact("Wall", duration(d.wall_ns)),
         fact("CPU", duration(d.cpu_ns)),
         fact("Started", moment(d.started_unix_ms)),
         fact("Cost", `${si(d.cost_total)} ${run.unit}`, exact(d.cost_total)),
         fact("Calls", si(d.activations), exact(d.activations)),
-        fact("Routines", exact(run.routines.length)),
         fact(
           "Input size",
-          `${d.metric}, cells of ${count(d.cell_bytes, "byte")}`,
+          `${d.metric}, ${d.cell_bytes}-byte cells`,
           d.metric === "trms"
             ? "Threaded read memory size: distinct cells first read, and cells that other threads or the kernel wrote since"
             : "Read memory size: distinct cells that are first accessed with a read",
@@ -89,7 +87,7 @@ export class Answer {
         ? h(
             "details",
             { class: "problems" },
-            h("summary", null, `⚠ ${count(d.problems.length, "problem")} with this data`),
+            h("summary", { title: "What is missing from or doubtful in this data" }, `⚠ ${count(d.problems.length, "problem")}`),
             h("ul", null, d.problems.map((p) => h("li", null, code(visible(p, 1000))))),
           )
         : null,
@@ -103,13 +101,13 @@ export class Answer {
       label: `${i + 1}. ${visible(basename(r.data.program), 40)}, ${r.data.metric} ${moment(r.data.started_unix_ms)}`.trim(),
     }));
     return h(
-      "div",
+      "span",
       { class: "pickers" },
-      h("label", null, "Run A ", choice("Run A", options, String(a.index), (v) => store.set({ a: Number(v) }))),
+      h("label", null, h("span", { class: "tag a" }, "A"), choice("Run A", options, String(a.index), (v) => store.set({ a: Number(v) }))),
       h(
         "label",
         null,
-        "compared with ",
+        h("span", { class: "tag b" }, "B"),
         choice("Run B", [{ value: "-1", label: "nothing" }, ...options], String(b?.index ?? -1), (v) => store.set({ b: Number(v) })),
       ),
     );

@@ -59,8 +59,8 @@ function thenCell(routine: Routine, context: Context): Child[] {
 }
 
 /** How a routine's place among all by share changes; empty without change. */
-export function move(before: number | undefined, after: number | undefined): Child {
-  if (before === undefined || after === undefined || before === after) return null;
+export function move(before: number, after: number): Child {
+  if (before === 0 || after === 0 || before === after) return null;
   const up = after < before;
   const by = Math.abs(after - before);
   return h(

@@ -4,7 +4,6 @@ import { Chart, Group, type Series, type Spec } from "../chart.ts";
 import { CLASSES, growthLabel, growthWords } from "../classes.ts";
 import { choice, code, h, replace, segmented, type Child } from "../dom.ts";
 import { basename, count, exact, percent, si, tick, times, visible } from "../format.ts";
-import { onChange } from "../theme.ts";
 import { badge, exponentText } from "./cells.ts";
 import { place, read } from "./forecast.ts";
 import { guessed, ratios, trend, trendWords } from "./guess.ts";
@@ -39,7 +38,7 @@ export class Detail {
   private readonly guessPower: HTMLInputElement;
   private readonly guessClass: HTMLSelectElement;
   /** Plots beside the main one whose y axis is logarithmic, by title. */
-  private readonly logged = new Set<string>();
+  private readonly logged = new Set<string>(["Guess ratio"]);
   private row: Row | null = null;
 
   constructor(
@@ -89,11 +88,11 @@ export class Detail {
       h(
         "div",
         { class: "cards" },
-        this.card("Forecast", "Share of the run as the input grows, with its 95 % interval", (s) => this.forecastSpec(s)),
-        this.card("Guess ratio", "Mean cost over a guess g(n)", (s) => this.guessSpec(s), false, h("span", { class: "guess" }, "g(n) = ", this.guessClass, this.guessPower)),
-        this.card("Total cost", "Sum over all calls of a size: where the cost was spent", (s) => this.totalSpec(s)),
-        this.card("Workload", "Calls per input size", (s) => this.workloadSpec(s)),
-        this.card("Variance", "Of the costs of calls of equal size: high where something else than size decides", (s) => this.varianceSpec(s)),
+        this.card("Forecast", "Share of the run on larger inputs, with its 95 % interval", (s) => this.forecastSpec(s)),
+        this.card("Guess ratio", "Mean cost over g(n): level when g is its growth", (s) => this.guessSpec(s), false, h("span", { class: "guess" }, "g(n) = ", this.guessClass, this.guessPower)),
+        this.card("Total cost", "Of all calls of a size: where the cost was spent", (s) => this.totalSpec(s)),
+        this.card("Workload", "Calls of each size", (s) => this.workloadSpec(s)),
+        this.card("Variance", "Of costs at equal size: what size does not explain", (s) => this.varianceSpec(s)),
         this.card("Input", "Where the cells of the input came from", (s) => this.inputSpec(s)),
       ),
       this.facts,
@@ -105,7 +104,6 @@ export class Detail {
       this.nothing,
       this.content,
     );
-    onChange(() => this.refresh());
     this.refresh();
   }
 
@@ -124,19 +122,23 @@ export class Detail {
     if (document.activeElement !== this.guessPower) this.guessPower.value = String(state.guessPower);
     const s = subject(this.session, this.row, state.cost === "self");
     this.drawHead(s);
-    for (const card of this.cards) {
-      card.note.textContent = "";
-      const spec = card.spec(s);
-      card.element.classList.toggle("without", spec === null);
-      if (spec) card.chart.update(spec);
-    }
+    for (const card of this.cards) this.drawCard(card, s);
     this.drawFacts(s);
     this.drawSource(s);
   }
 
   /** The slider moved: only what shows the factor. */
   refreshForecast(): void {
-    if (this.row) this.refresh();
+    if (!this.row) return;
+    const s = subject(this.session, this.row, this.session.store.get().cost === "self");
+    this.drawCard(this.cards.find((c) => c.element.getAttribute("aria-label") === "Forecast")!, s);
+  }
+
+  private drawCard(card: Card, s: Subject): void {
+    card.note.textContent = "";
+    const spec = card.spec(s);
+    card.element.classList.toggle("without", spec === null);
+    if (spec) card.chart.update(spec);
   }
 
   private card(title: string, about: string, spec: (s: Subject) => Spec | null, main = false, extra: Child = null): HTMLElement {
@@ -147,7 +149,7 @@ export class Detail {
     const log = main
       ? null
       : h("button", {
-          type: "button", class: "log", "aria-pressed": "false", title: "Logarithmic y axis",
+          type: "button", class: "log", "aria-pressed": String(this.logged.has(title)), title: "Logarithmic y axis",
           onclick: () => {
             if (!this.logged.delete(title)) this.logged.add(title);
             log!.setAttribute("aria-pressed", String(this.logged.has(title)));
@@ -212,9 +214,9 @@ export class Detail {
       const color = side.tag === "B" ? "--run-b" : "--average";
       const t = side.tag && ` ${side.tag}`;
       return [
-        { label: `share${t}`, y: f.share, color, line: "straight" as const },
-        { label: `low${t}`, y: f.low, color, line: "straight" as const, dash: [2, 3] },
-        { label: `high${t}`, y: f.high, color, line: "straight" as const, dash: [2, 3] },
+        { label: `share${t}`, y: f.share, color, line: "straight" as const, ...(side.tag === "B" ? { dash: [6, 3] } : {}) },
+        { label: `high${t}`, y: f.high, color, quiet: true },
+        { label: `low${t}`, y: f.low, color, quiet: true },
       ];
     });
     const { run, routine } = sides[0]!;
@@ -225,6 +227,7 @@ export class Detail {
       label: "Forecast share of the run against input factor",
       x: run.data.factors,
       series,
+      bands: sides.map((_, i) => [3 * i + 1, 3 * i + 2] as const),
       lines: [{ x: factor, label: times(factor) }],
       logX: true,
       logY: this.logged.has("Forecast"),
@@ -393,16 +396,21 @@ function verdict(side: Side): HTMLElement {
         : `No class can be named: ${visible(fit.reason, 400)}.`;
   return h(
     "div",
-    { class: "verdict" },
+    { class: "judgement" },
     side.tag ? h("span", { class: `tag ${side.tag.toLowerCase()}` }, side.tag) : null,
     badge(fit.growth, fit),
     h(
       "div",
       { class: "words" },
-      fit.growth ? h("p", { class: "formula" }, "cost ≈ ", code(fit.formula)) : null,
+      fit.growth ? h("p", { class: "formula" }, "cost ≈ ", code(pretty(fit.formula))) : null,
       h("p", null, fit.growth ? `${growthWords(fit.growth)} ` : "", h("span", { class: "sure" }, sure.replace(/\.\.$/, "."))),
     ),
   );
+}
+
+/** Powers as people write them. */
+function pretty(formula: string): string {
+  return formula.replace(/n\^2(?![.\d])/g, "n²").replace(/n\^3(?![.\d])/g, "n³").replace(/2\^n/g, "2ⁿ").replace(/sqrt n/g, "√n");
 }
 
 function interval(fit: Fit): string {

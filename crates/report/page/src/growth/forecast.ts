@@ -42,7 +42,7 @@ export interface Overtake {
 }
 
 /** Smaller shares are noise to a reader. */
-const SHARE_MIN = 0.01;
+const SHARE_MIN = 0.02;
 /** Shares closer than this, relatively, are a tie. */
 const MARGIN = 1.05;
 
@@ -85,10 +85,12 @@ function crossing(factors: readonly number[], up: Forecast, down: Forecast, last
   return factors[Math.min(last + 1, factors.length - 1)]!;
 }
 
-/** Positions, from 1, by share at a place; routines of unknown growth have none. */
-export function ranks(run: Run, at: Place): Map<Routine, number> {
-  const known = run.routines.filter((r) => r.forecast !== null);
-  const shares = new Map(known.map((r) => [r, shareAt(r, at)]));
-  known.sort((a, b) => shares.get(b)! - shares.get(a)! || a.rank - b.rank);
-  return new Map(known.map((r, i) => [r, i + 1]));
+/** Positions, from 1, by share at a place, indexed by the routines' ranks; 0 where the growth is unknown. */
+export function positions(run: Run, at: Place): Uint32Array {
+  const shares = Float64Array.from(run.routines, (r) => shareAt(r, at));
+  const known = run.routines.filter((r) => r.forecast !== null).map((r) => r.rank);
+  known.sort((a, b) => shares[b]! - shares[a]! || a - b);
+  const out = new Uint32Array(run.routines.length);
+  known.forEach((rank, i) => (out[rank] = i + 1));
+  return out;
 }

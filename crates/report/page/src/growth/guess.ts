@@ -28,17 +28,21 @@ export function ratios(side: Side, growth: Growth, self: boolean): (number | nul
 export type Trend = "rises" | "falls" | "level" | "unclear";
 
 /** Slopes, on log-log axes, that are taken as level. */
-const LEVEL = 0.08;
+const LEVEL = 0.1;
 const POINTS_MIN = 5;
+/** Sizes below this part of the largest are left out: constant costs bend the ratio there. */
+const LARGE = 1 / 3;
 
-/** How the ratio behaves on the larger half of the sizes. */
+/** How the ratio behaves on the larger sizes. */
 export function trend(n: ArrayLike<number>, ratio: readonly (number | null)[]): Trend {
   const all: [number, number][] = [];
   ratio.forEach((r, i) => {
     if (r !== null && r > 0 && n[i]! > 0) all.push([Math.log(n[i]!), Math.log(r)]);
   });
   if (all.length < POINTS_MIN) return "unclear";
-  const half = all.slice(Math.min(Math.floor(all.length / 2), all.length - POINTS_MIN));
+  const from = all[all.length - 1]![0] + Math.log(LARGE);
+  const first = all.findIndex(([x]) => x >= from);
+  const half = all.slice(Math.min(first, all.length - POINTS_MIN));
   const mean = (k: 0 | 1): number => half.reduce((sum, p) => sum + p[k], 0) / half.length;
   const [mx, my] = [mean(0), mean(1)];
   let [xx, xy] = [0, 0];

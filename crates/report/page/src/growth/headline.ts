@@ -67,8 +67,20 @@ export function headline(run: Run, factor: number): Headline {
   return { lead, more };
 }
 
+/** The same program under both metrics: what only the threaded one sees. */
+function metrics(rows: readonly Row[], a: Run, b: Run): Headline {
+  const [rms, trms] = a.data.metric === "rms" ? [a, b] : [b, a];
+  const richer = rows.filter((r) => r.a && r.b && (a === rms ? r.b.pointCount > r.a.pointCount : r.a.pointCount > r.b.pointCount)).length;
+  const unseen = trms.data.input_volume > 0 ? Math.max(0, 1 - rms.data.input_volume / trms.data.input_volume) : 0;
+  return {
+    lead: [strong(percent(unseen)), " of the input comes from other threads or the kernel, and only trms sees it; ", strong(count(richer, "routine")), ` ${richer === 1 ? "has" : "have"} more input sizes under trms.`],
+    more: [`Run A counts input as ${a.data.metric}, run B as ${b.data.metric}. `],
+  };
+}
+
 /** The same for two runs: what changed. */
 export function comparison(rows: readonly Row[], a: Run, b: Run): Headline {
+  if (a.data.metric !== b.data.metric) return metrics(rows, a, b);
   const changed = rows.filter(classChanged);
   const total = a.data.cost_total > 0 ? b.data.cost_total / a.data.cost_total : NaN;
   const more: Part[] = [];

@@ -9,7 +9,13 @@ import type { Session } from "./session.ts";
 const STEPS = 300;
 const PRESETS = [1, 10, 100, 1000];
 /** Overtakes that are listed. */
-const LISTED_MAX = 3;
+const LISTED_MAX = 2;
+
+/** The end of a long name tells more than its namespaces. */
+function brief(name: string): string {
+  const shown = visible(name, 200);
+  return shown.length > 30 ? `…${shown.slice(-29)}` : shown;
+}
 
 export class Slider {
   readonly element: HTMLElement;
@@ -73,7 +79,7 @@ export class Slider {
     const at = place(run.data.factors, factor);
     const passed = factor > 1 ? overtakes(run, factor) : [];
     const link = (r: Routine): HTMLElement =>
-      h("button", { type: "button", class: "link", onclick: () => session.select(r) }, code(visible(r.name, 40)));
+      h("button", { type: "button", class: "link", onclick: () => session.select(r) }, code(brief(r.name)));
     const held = read(run.data.unextrapolated_share, at);
     replace(
       this.news,
@@ -92,7 +98,9 @@ export class Slider {
                   h("strong", null, percent(shareAt(o.routine, at))), " then",
                 ),
               ),
-              passed.length > LISTED_MAX ? h("li", { class: "rest" }, `and ${passed.length - LISTED_MAX} more`) : null,
+              passed.length > LISTED_MAX
+                ? h("li", { class: "rest" }, h("button", { type: "button", class: "link", onclick: () => session.store.set({ view: "program" }) }, `and ${passed.length - LISTED_MAX} more`))
+                : null,
             ),
       held > 0.005
         ? h("p", { class: "held", title: "Their growth is unknown, so that it is not extrapolated" }, `${percent(held)} of the cost is of unknown growth and held at its measured value.`)

@@ -74,10 +74,11 @@ export function costSeries(s: Subject): Series[] {
   const minimum = (side: Side) => (s.self ? side.points.selfMin : side.points.min);
   const maximum = (side: Side) => (s.self ? side.points.selfMax : side.points.max);
   const two = s.sides.length > 1;
+  // The average is drawn last: where a size has one call, all three coincide.
   return [
     ...seriesOf(s, "worst", maximum, "up", "--worst", { hidden: two, title: "Dearest call of each size" }),
-    ...seriesOf(s, "average", (side) => means(side.points, s.self), "dot", "--average", { title: "Mean cost of each size" }),
     ...seriesOf(s, "best", minimum, "down", "--best", { hidden: two, title: "Cheapest call of each size" }),
+    ...seriesOf(s, "average", (side) => means(side.points, s.self), "dot", "--average", { title: "Mean cost of each size" }),
   ];
 }
 

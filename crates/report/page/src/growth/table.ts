@@ -5,18 +5,20 @@ import { h, replace } from "../dom.ts";
 import { exact, times } from "../format.ts";
 import { onChange } from "../theme.ts";
 import { cell, move } from "./cells.ts";
-import { place, ranks } from "./forecast.ts";
-import type { Routine } from "./model.ts";
+import { place, positions } from "./forecast.ts";
+import type { Run } from "./model.ts";
 import { COLUMNS, context, filter, sort, type Column, type Context, type Row } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { draw, HEIGHT, WIDTH } from "./spark.ts";
 
 const ROW_PX = 46;
-const NAME_PX = 210;
+const NAME_PX = 200;
+const NAME_NARROW_PX = 146;
 /** Rows kept above and below the view, so that a scrolled frame is never empty. */
 const OVERSCAN = 6;
 /** Narrower tables have no thumbnails. */
 const PLOT_FROM_PX = 560;
+const PLOT_FROM_COMPARE_PX = 840;
 
 export class Table {
   readonly element: HTMLElement;
@@ -28,13 +30,14 @@ export class Table {
   private rows: Row[] = [];
   private columns: readonly Column[] = [];
   private context!: Context;
-  private before = new Map<Routine, number>();
-  private after = new Map<Routine, number>();
+  /** Positions by share as measured, and at the chosen factor. */
+  private before: { run: Run; at: Uint32Array } | null = null;
+  private after: Uint32Array = new Uint32Array();
 
   constructor(
     private readonly session: Session,
     private readonly counted: (shown: number, all: number) => void,
-    private readonly open: () => void,
+    private readonly open: (byKey: boolean) => void,
   ) {
     this.scroller = h(
       "div",
@@ -60,8 +63,10 @@ export class Table {
     const state = session.store.get();
     this.context = context(session.a, state, session.starred);
     this.rows = sort(filter(session.rows, state, session.starred), state, this.context);
-    this.before = ranks(session.a, place(session.a.data.factors, 1));
-    this.after = ranks(session.a, this.context.at);
+    if (this.before?.run !== session.a) {
+      this.before = { run: session.a, at: positions(session.a, place(session.a.data.factors, 1)) };
+    }
+    this.after = positions(session.a, this.context.at);
     this.counted(this.rows.length, session.rows.length);
     this.empty.hidden = this.rows.length > 0;
     if (this.rows.length === 0) {
@@ -72,7 +77,6 @@ export class Table {
     }
     this.scroller.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.layout();
-    this.redraw();
   }
 
   /** Puts the selected row where it can be seen. */
@@ -97,10 +101,10 @@ export class Table {
     if (!this.context) return;
     const compare = this.session.b !== null;
     const width = this.scroller.clientWidth;
-    const columns = COLUMNS.filter((c) => (compare || !c.compare) && (c.key !== "plot" || width >= PLOT_FROM_PX));
+    const columns = COLUMNS.filter((c) => (compare || !c.compare) && (c.key !== "plot" || width >= (compare ? PLOT_FROM_COMPARE_PX : PLOT_FROM_PX)));
     this.columns = columns;
     const fixed = columns.reduce((sum, c) => sum + c.width, 0);
-    const name = width < 480 ? 170 : NAME_PX;
+    const name = width < 520 ? NAME_NARROW_PX : NAME_PX;
     this.scroller.style.setProperty("--columns", columns.map((c) => (c.width ? `${c.width}px` : `minmax(${name}px, 1fr)`)).join(" "));
     this.scroller.style.setProperty("--width", `${Math.max(fixed + name, width)}px`);
     this.drawHead();
@@ -187,7 +191,7 @@ export class Table {
       id: `row-${row.id}`,
       onclick: () => {
         this.session.store.set({ selected: row.id });
-        this.open();
+        this.open(false);
       },
     });
   }
@@ -203,7 +207,7 @@ export class Table {
           draw(canvas, this.session.runOf(row), row.main);
           box.appendChild(canvas);
         } else if (c.key === "rank") {
-          replace(box, h("span", { class: "num" }, row.a ? exact(row.main.rank + 1) : "–"), row.a && move(this.before.get(row.a), this.after.get(row.a)));
+          replace(box, h("span", { class: "num" }, row.a ? exact(row.main.rank + 1) : "–"), row.a && move(this.before!.at[row.a.rank]!, this.after[row.a.rank]!));
         } else {
           replace(box, cell(c.key, row, this.context));
         }
@@ -220,7 +224,7 @@ export class Table {
     };
     if (event.key === "Enter") {
       event.preventDefault();
-      this.open();
+      this.open(true);
       return;
     }
     const step = steps[event.key];

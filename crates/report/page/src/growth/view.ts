@@ -40,6 +40,7 @@ const DETAIL_KEYS: readonly (keyof State)[] = ["selected", "logX", "logY", "cost
 
 class GrowthView implements View {
   readonly element: HTMLElement;
+  readonly tabs = h("nav", { class: "views", "aria-label": "Views" });
   private readonly session: Session;
   private readonly answer: Answer;
   private readonly slider: Slider;
@@ -50,7 +51,6 @@ class GrowthView implements View {
   private readonly filters = h("div", { class: "filters" });
   private readonly counter = h("span", { class: "counter", role: "status" });
   private readonly split: HTMLElement;
-  private readonly tabs: HTMLElement;
   private pending = 0;
 
   constructor(private readonly runs: readonly Run[]) {
@@ -66,7 +66,7 @@ class GrowthView implements View {
       (shown, all) => {
         this.counter.textContent = shown === all ? count(all, "routine") : `${exact(shown)} of ${count(all, "routine")}`;
       },
-      () => this.open(),
+      (byKey) => this.open(byKey),
     );
     this.search = h("input", {
       type: "search",
@@ -80,7 +80,7 @@ class GrowthView implements View {
     });
     this.split = h(
       "div",
-      { class: "split" },
+      { class: this.session.b ? "split compare" : "split" },
       h(
         "section",
         { class: "master", "aria-label": "Routine table" },
@@ -90,8 +90,7 @@ class GrowthView implements View {
       h("div", { class: "divider", role: "separator", "aria-orientation": "vertical", "aria-label": "Width of the table", tabindex: 0, onpointerdown: (e: PointerEvent) => this.drag(e), onkeydown: (e: KeyboardEvent) => this.nudge(e) }),
       this.detail.element,
     );
-    this.tabs = h("nav", { class: "views", "aria-label": "Views" });
-    this.element = h("div", { class: "growth" }, this.answer.element, this.slider.element, this.tabs, this.split, this.program.element);
+    this.element = h("div", { class: "growth" }, this.answer.element, this.slider.element, this.split, this.program.element);
     this.detail.element.addEventListener("starred", () => this.table.refresh());
     store.on((changed) => this.changed(changed));
     this.drawTabs();
@@ -105,8 +104,8 @@ class GrowthView implements View {
   async loadPoints(): Promise<void> {
     for (const run of this.runs) {
       // The page as it stands is painted first.
-      await new Promise((resolve) => setTimeout(resolve));
-      run.setPoints(await section(`points-${run.index}`));
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      run.setPoints(await section(`points-${run.index}`, true));
     }
     this.table.refresh();
     this.detail.refresh();
@@ -171,6 +170,7 @@ class GrowthView implements View {
     if (changed.has("query") && this.search.value !== state.query) this.search.value = state.query;
     if (any(["class", "verdict", "library", "changedOnly", "starredOnly", "a", "b"])) this.drawFilters();
     if (any(["a", "b"])) {
+      this.split.classList.toggle("compare", this.session.b !== null);
       this.answer.refresh();
       this.answer.refreshFacts();
       this.slider.refresh();
@@ -261,11 +261,11 @@ class GrowthView implements View {
     );
   }
 
-  /** Enter, or a click on a row: where only one pane fits, go to the other. */
-  private open(): void {
-    const stacked = this.detail.element.offsetTop > this.table.element.offsetTop + this.table.element.offsetHeight - 10;
+  /** Enter, or a click on a row. Enter goes to the routine; where only one pane fits, so does a click. */
+  private open(byKey: boolean): void {
+    const stacked = getComputedStyle(this.split).display !== "grid";
+    if (byKey) this.detail.element.focus({ preventScroll: true });
     if (stacked) this.detail.element.scrollIntoView({ block: "start" });
-    if (stacked || document.activeElement === document.body) return;
   }
 
   private setWidth(px: number): void {
