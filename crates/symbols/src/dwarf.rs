@@ -344,6 +344,11 @@ impl<'a> DebugInfo<'a> {
         Some(split.as_ref().map_or((&self.dwarf, &state.unit), |s| (&s.dwarf, &s.unit)))
     }
 
+    /// The half of a unit that stayed in the object.
+    fn skeleton(&self, number: usize) -> Option<(&Dwarf<Slice<'a>>, &Unit<Slice<'a>>)> {
+        self.units.get(number).map(|state| (&self.dwarf, &state.unit))
+    }
+
     fn is_supplement(&self, dwarf: &Dwarf<Slice<'a>>) -> bool {
         self.dwarf.sup().is_some_and(|s| std::ptr::eq(s, dwarf))
     }

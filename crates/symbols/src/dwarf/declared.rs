@@ -37,6 +37,7 @@ impl<'a> DebugInfo<'a> {
     }
 
     fn follow(&self, unit: usize, entry: Ref) -> Declared {
+        let skeleton = self.skeleton(unit);
         let Some((dwarf, unit)) = self.dwarf_and_unit(unit) else { return Declared::default() };
         let mut at = Some((dwarf, unit, entry));
         let (mut linkage, mut plain, mut file, mut line) = (None, None, None, None);
@@ -57,7 +58,10 @@ impl<'a> DebugInfo<'a> {
                             AttributeValue::FileIndex(index) => Some(index),
                             _ => attribute.udata_value(),
                         };
-                        file = index.and_then(|index| file_path(dwarf, unit, index));
+                        // A split unit has no line table: it numbers files as its skeleton does.
+                        let split = dwarf.file_type == gimli::DwarfFileType::Dwo;
+                        let table = skeleton.filter(|_| split).unwrap_or((dwarf, unit));
+                        file = index.and_then(|index| file_path(table.0, table.1, index));
                     }
                     dw::DW_AT_decl_line if line.is_none() => {
                         line = attribute.udata_value().and_then(|l| u32::try_from(l).ok()).filter(|l| *l > 0);

@@ -181,6 +181,11 @@ fn walk(
     while !entries.is_empty() && entries.next_depth() > top {
         let (offset, depth) = (entries.next_offset(), entries.next_depth());
         let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        // At every entry, not only at calls: a lexical block after a call may hold the next one, deeper in
+        // the file but not inside the first.
+        while around.last().is_some_and(|(d, _)| *d >= depth) {
+            around.pop();
+        }
         if foreign.is_some_and(|f| depth <= f) {
             foreign = None;
         }
@@ -190,9 +195,6 @@ fn walk(
         if foreign.is_some() || abbreviation.tag() != dw::DW_TAG_inlined_subroutine {
             entries.skip_attributes(abbreviation.attributes())?;
             continue;
-        }
-        while around.last().is_some_and(|(d, _)| *d >= depth) {
-            around.pop();
         }
         let mut call = InlinedCall {
             origin: Ref::Unit(offset),
