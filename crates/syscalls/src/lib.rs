@@ -1,0 +1,2 @@
+//! Filled in next.
+#![no_std]
