@@ -144,10 +144,10 @@ impl Stepper {
 
     /// A new thread may be seen first by its parent's event or by its own first stop.
     fn known(&mut self, pid: Pid) {
-        if !self.threads.contains_key(&pid) {
-            self.threads.insert(pid, Thread::default());
+        self.threads.entry(pid).or_insert_with(|| {
             self.order.push(pid);
-        }
+            Thread::default()
+        });
     }
 
     fn stopped(&mut self, pid: Pid, signal: Signal) -> Result<()> {
