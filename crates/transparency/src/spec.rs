@@ -48,6 +48,9 @@ pub struct Spec {
     pub cpu: Option<String>,
     /// The ring.
     pub ring: Ring,
+    /// What each thread executes, known by hand: instructions, blocks, loads, stores, calls. One entry per thread, in the
+    /// order of their creation.
+    pub counts: Vec<[u64; 5]>,
     /// Longest time that one run may take.
     pub limit: Duration,
 }
@@ -79,6 +82,7 @@ impl Spec {
             repeat: 1,
             cpu: None,
             ring: Ring::Fast,
+            counts: Vec::new(),
             limit: LIMIT_DEFAULT,
         };
         // A program may have nothing to say but its comment: its presence in the folder with a `main` is enough.
@@ -115,6 +119,9 @@ impl Spec {
                         other => return Err(bad(format!("ring is fast or full, not `{other}`"))),
                     }
                 }
+                "counts" => {
+                    spec.counts.push(counts(value).ok_or_else(|| bad(format!("not five counts: `{value}`")))?)
+                }
                 "limit-s" => spec.limit = Duration::from_secs(number(value)?.into()),
                 other => return Err(bad(format!("unknown key `{other}`"))),
             }
@@ -140,6 +147,16 @@ pub fn words(text: &str) -> Vec<String> {
     }
     out.extend(word);
     out
+}
+
+/// `instructions=5 blocks=1 loads=0 stores=0 calls=0`, in this order.
+fn counts(text: &str) -> Option<[u64; 5]> {
+    let mut out = [0; 5];
+    let mut fields = text.split_whitespace();
+    for (slot, name) in out.iter_mut().zip(["instructions", "blocks", "loads", "stores", "calls"]) {
+        *slot = fields.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok()?;
+    }
+    fields.next().is_none().then_some(out)
 }
 
 fn signal_number(name: &str) -> Option<i32> {
@@ -169,6 +186,13 @@ mod tests {
             BadSpec { line: 1, why: "unknown key `sdtout`".into() }
         );
         assert!(Spec::parse("//@ signal: SIGNONE\n").is_err());
+    }
+
+    #[test]
+    fn counts_are_five_in_order() {
+        assert_eq!(counts("instructions=5 blocks=1 loads=2 stores=3 calls=4"), Some([5, 1, 2, 3, 4]));
+        assert_eq!(counts("instructions=5 blocks=1 loads=2 stores=3"), None);
+        assert_eq!(counts("blocks=1 instructions=5 loads=2 stores=3 calls=4"), None);
     }
 
     #[test]

@@ -103,25 +103,25 @@ pub fn c_source() -> String {
         );
         for case in 0..8 {
             let _ = match dice.below(5) {
-                0 => write!(text, "    case {case}: r += s[i].a * {} + outside(r); break;\n", dice.below(90)),
-                1 => write!(
+                0 => writeln!(text, "    case {case}: r += s[i].a * {} + outside(r); break;", dice.below(90)),
+                1 => writeln!(
                     text,
-                    "    case {case}: s[i].c = s[i].c * {}.5 + r; s[i].e.d[i & 3] ^= r; break;\n",
+                    "    case {case}: s[i].c = s[i].c * {}.5 + r; s[i].e.d[i & 3] ^= r; break;",
                     dice.below(90)
                 ),
-                2 => write!(
+                2 => writeln!(
                     text,
-                    "    case {case}: for (int k = 0; k < {}; k++) r ^= v[k] << (k % 7); break;\n",
+                    "    case {case}: for (int k = 0; k < {}; k++) r ^= v[k] << (k % 7); break;",
                     2 + dice.below(30)
                 ),
                 3 => write!(
                     text,
-                    "    case {case}: if (r > {} && s[i].b) r -= v[r & 15]; else r = ~r; break;\n",
+                    "    case {case}: if (r > {} && s[i].b) r -= v[r & 15]; else r = ~r; break;",
                     dice.below(5000)
                 ),
                 _ => write!(
                     text,
-                    "    case {case}: r = f{}(n / 2, s + i, v) + (r >> 2); break;\n",
+                    "    case {case}: r = f{}(n / 2, s + i, v) + (r >> 2); break;",
                     dice.below(f + 1)
                 ),
             };
