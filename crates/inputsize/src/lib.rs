@@ -32,6 +32,7 @@ pub mod ingest;
 pub mod naive;
 pub mod record;
 pub mod renumber;
+pub mod table;
 pub mod trace;
 
 /// Number of a routine; the host gives them out densely from 0.
