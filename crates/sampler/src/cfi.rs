@@ -87,7 +87,39 @@ fn evaluate(tables: &Tables, pc: u64, exact: bool, scratch: &mut Scratch) -> gim
         let expression = expression.get(&frames).ok()?;
         symbolic(expression.operations(encoding), at)
     };
-    Ok(translate(row, value_of).unwrap_or(Rule::Unknown))
+    let mut rule = translate(row, value_of).unwrap_or(Rule::Unknown);
+    if let Rule::Frame(frame) = &mut rule {
+        mend_realigned_epilogue(frame, pc, exact);
+    }
+    Ok(rule)
+}
+
+/// GCC does not say that the preserved registers are back once a function that realigned its stack has popped
+/// them:
+/// ```text
+/// pop %rbp; lea -8(%r10), %rsp; ret       rbx, r12 ..: still [rbp + k], with the caller's rbp
+/// ```
+/// At the `ret` nothing of the frame is left on the stack; the `lea` is recognized by its bytes.
+fn mend_realigned_epilogue(frame: &mut FrameRule, pc: u64, exact: bool) {
+    const LEA: [u8; 4] = [0x49, 0x8d, 0x62, 0xf8];
+    const R10: u8 = 10;
+    let at_return = frame.cfa_register == RSP && frame.cfa_offset == 8;
+    if frame.cfa_in_memory || !(at_return || exact && frame.cfa_register == R10 && bytes_at(pc, pc, &LEA)) {
+        return;
+    }
+    for place in &mut frame.saved {
+        if matches!(place, Place::Based(_)) {
+            *place = Place::Same;
+        }
+    }
+}
+
+/// Whether the code at `address` has these bytes, as far as it lies in the page of `pc`.
+fn bytes_at(pc: u64, address: u64, bytes: &[u8]) -> bool {
+    bytes.iter().zip(address..).all(|(&byte, at)| {
+        // SAFETY: callers pass a `pc` that is being executed, so its page is readable; reads stay in it.
+        at & !4095 == pc & !4095 && unsafe { *(at as *const u8) } == byte
+    })
 }
 
 fn translate(
@@ -249,12 +281,7 @@ fn symbolic(mut operations: gimli::OperationIter<Bytes>, pc: u64) -> Option<Valu
 /// The rule for an instruction of a procedure linkage table (or of a signal trampoline) without unwind
 /// information, recognized by its bytes.
 fn stub(pc: u64) -> Rule {
-    let at = |address: u64, bytes: &[u8]| {
-        bytes.iter().enumerate().all(|(i, &byte)| {
-            // SAFETY: `pc` is being executed, so its page is readable; reads stay within the page.
-            (address + i as u64) & !4095 == pc & !4095 && unsafe { *((address + i as u64) as *const u8) } == byte
-        })
-    };
+    let at = |address: u64, bytes: &[u8]| bytes_at(pc, address, bytes);
     let popped = |words: i32| Rule::Frame(FrameRule { cfa_offset: 8 * (words + 1), ..FrameRule::ENTRY });
     let (jump, bnd_jump, push_got) = ([0xff, 0x25], [0xf2, 0xff, 0x25], [0xff, 0x35]);
     let (push, jump_near, endbr) = ([0x68], [0xe9], [0xf3, 0x0f, 0x1e, 0xfa]);
