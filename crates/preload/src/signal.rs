@@ -62,6 +62,11 @@ pub fn unblock() {
     let _ = unsafe { sys::raw(libc::SYS_rt_sigprocmask, args) };
 }
 
+/// Whether the program has a handler of its own for the reserved signal.
+pub fn program_handles() -> bool {
+    SHADOW_HANDLER.load(Relaxed) != libc::SIG_DFL
+}
+
 /// Does with a signal what the program wanted done with it.
 pub fn hand_on(number: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let handler = SHADOW_HANDLER.load(Acquire);

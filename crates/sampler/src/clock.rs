@@ -1,0 +1,272 @@
+//! What interrupts a thread after each period of its CPU time.
+//!
+//! | backend | how | rate | descriptors |
+//! |---|---|---|---|
+//! | `Perf` | a task-clock event of the thread itself, user mode only; its overflow sends our signal to the thread | any | one per thread |
+//! | `Timer` | a POSIX timer on the thread's CPU clock | at most the kernel's tick (250 Hz is common) | none |
+//!
+//! `Perf` needs no privilege up to `perf_event_paranoid` 2. Where it is refused (3 and above, seccomp, no
+//! descriptors left) the thread gets a `Timer`; which one it was is part of the result.
+//!
+//! # Why one period at a time
+//! The event is armed for one overflow (`PERF_EVENT_IOC_REFRESH`) and re-armed by the handler. Left running it
+//! would queue a signal per period while the program blocks signals, and once the queue is full the kernel
+//! falls back to `SIGIO`, whose default action kills. A timer has at most one signal pending by itself. The
+//! handler's own time is not sampled either.
+//!
+//! # Why user mode only
+//! An interrupt in user mode is delivered before the next instruction: no system call is ever interrupted by a
+//! `Perf` sample, so the program sees no `EINTR` that it would not see natively. Time in the kernel is not
+//! lost: the next sample carries it (`Sample::cpu_ns`). A `Timer` may strike in the kernel; `SA_RESTART`
+//! covers most calls (not `poll`, `select`, `epoll_wait`, `nanosleep`, `sem_timedwait` and their kin).
+//!
+//! Descriptors are moved high, out of the way of programs that expect small numbers, and at most a quarter of
+//! the limit is used.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use preload::sys::{self, Errno};
+
+/// What interrupts a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Backend {
+    /// Nothing: the thread is not sampled.
+    None,
+    /// A perf task-clock event.
+    Perf,
+    /// A POSIX CPU-time timer.
+    Timer,
+}
+
+/// One thread's clock. Used by that thread only.
+#[derive(Debug)]
+pub struct Clock {
+    backend: Cell<Backend>,
+    handle: Cell<i32>,
+}
+
+/// Descriptors in use.
+static DESCRIPTORS: AtomicI32 = AtomicI32::new(0);
+/// Lowest number that descriptors are moved to.
+const DESCRIPTOR_MIN: usize = 200;
+
+// From the kernel's perf_event.h; `libc` has no such structures.
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
+const PERF_FLAG_FD_CLOEXEC: usize = 8;
+const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
+const PERF_EVENT_IOC_REFRESH: usize = 0x2402;
+const ATTR_DISABLED: u64 = 1;
+const ATTR_EXCLUDE_KERNEL: u64 = 1 << 5;
+const ATTR_EXCLUDE_HV: u64 = 1 << 6;
+const F_SETSIG: usize = 10;
+const F_SETOWN_EX: usize = 15;
+const F_OWNER_TID: i32 = 0;
+
+#[repr(C)]
+struct PerfEventAttr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+#[repr(C)]
+struct OwnerEx {
+    kind: i32,
+    pid: i32,
+}
+
+impl Clock {
+    /// A clock that stands still.
+    pub const fn new() -> Self {
+        Self { backend: Cell::new(Backend::None), handle: Cell::new(-1) }
+    }
+
+    /// Starts the calling thread's clock: perf if `wanted` allows it, else a timer.
+    pub fn start(&self, wanted: Backend, period_ns: u64, signal: i32) -> Backend {
+        if wanted == Backend::Perf {
+            if let Ok(fd) = open_event(period_ns, signal) {
+                self.handle.set(fd);
+                self.backend.set(Backend::Perf);
+                self.again();
+                return Backend::Perf;
+            }
+        }
+        match create_timer(period_ns, signal) {
+            Ok(id) => {
+                self.handle.set(id);
+                self.backend.set(Backend::Timer);
+            }
+            Err(_) => self.backend.set(Backend::None),
+        }
+        self.backend.get()
+    }
+
+    /// Arms the clock for the next period. In the handler.
+    #[inline]
+    pub fn again(&self) {
+        if self.backend.get() == Backend::Perf {
+            let args = [self.handle.get() as usize, PERF_EVENT_IOC_REFRESH, 1, 0, 0, 0];
+            // SAFETY: no pointers. Should the program have closed our descriptor, the call fails or meets a
+            // file that does not know it.
+            let _ = unsafe { sys::raw(libc::SYS_ioctl, args) };
+        }
+    }
+
+    /// Stops the clock for good.
+    pub fn stop(&self) {
+        let handle = self.handle.replace(-1);
+        match self.backend.replace(Backend::None) {
+            Backend::Perf => {
+                // SAFETY: no pointers.
+                let _ = unsafe { sys::raw(libc::SYS_ioctl, [handle as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0]) };
+                sys::close(handle);
+                DESCRIPTORS.fetch_sub(1, Relaxed);
+            }
+            Backend::Timer => {
+                // SAFETY: no pointers; the timer is ours.
+                let _ = unsafe { sys::raw(libc::SYS_timer_delete, [handle as usize, 0, 0, 0, 0, 0]) };
+            }
+            Backend::None => {}
+        }
+    }
+
+    /// In a forked child: lets go of what it inherited without touching the parent's event. Timers are not
+    /// inherited.
+    pub fn forked(&self) {
+        if self.backend.replace(Backend::None) == Backend::Perf {
+            sys::close(self.handle.get());
+            DESCRIPTORS.fetch_sub(1, Relaxed);
+        }
+        self.handle.set(-1);
+    }
+
+    /// What interrupts the thread.
+    #[inline]
+    pub fn backend(&self) -> Backend {
+        self.backend.get()
+    }
+
+    /// Whether a signal was sent by this clock.
+    ///
+    /// # Safety
+    /// `info` must be what a signal handler was given.
+    #[inline]
+    pub unsafe fn sent(&self, info: *const libc::siginfo_t) -> bool {
+        // SAFETY: by contract. For descriptor signals the kernel fills band (a long) and descriptor from
+        // offset 16 on; for timers the timer's id is there.
+        unsafe {
+            let code = (*info).si_code;
+            let words = info.cast::<i32>();
+            match self.backend.get() {
+                // POLL_IN .. POLL_HUP
+                Backend::Perf => (1..=6).contains(&code) && *words.add(6) == self.handle.get(),
+                Backend::Timer => code == libc::SI_TIMER && *words.add(4) == self.handle.get(),
+                Backend::None => false,
+            }
+        }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether this process may have a perf event, and why not.
+pub fn perf_permitted() -> sys::Result<()> {
+    raw_event(1_000_000_000).map(sys::close)
+}
+
+fn raw_event(period_ns: u64) -> sys::Result<i32> {
+    let attr = PerfEventAttr {
+        kind: PERF_TYPE_SOFTWARE,
+        size: size_of::<PerfEventAttr>() as u32,
+        config: PERF_COUNT_SW_TASK_CLOCK,
+        sample_period: period_ns,
+        sample_type: 0,
+        read_format: 0,
+        flags: ATTR_DISABLED | ATTR_EXCLUDE_KERNEL | ATTR_EXCLUDE_HV,
+        wakeup_events: 1,
+        bp_type: 0,
+        config1: 0,
+    };
+    // This thread (0), any CPU (-1), no group (-1).
+    let args = [&raw const attr as usize, 0, usize::MAX, usize::MAX, PERF_FLAG_FD_CLOEXEC, 0];
+    // SAFETY: the attribute is live and says its own size.
+    unsafe { sys::raw(libc::SYS_perf_event_open, args) }.map(|fd| fd as i32)
+}
+
+fn open_event(period_ns: u64, signal: i32) -> sys::Result<i32> {
+    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
+    if DESCRIPTORS.fetch_add(1, Relaxed) as usize >= limit / 4 {
+        DESCRIPTORS.fetch_sub(1, Relaxed);
+        return Err(Errno(libc::EMFILE));
+    }
+    let opened = raw_event(period_ns).and_then(|low| {
+        let fcntl = |fd: i32, command: usize, argument: usize| {
+            // SAFETY: the only pointer passed is the live owner record below.
+            unsafe { sys::raw(libc::SYS_fcntl, [fd as usize, command, argument, 0, 0, 0]) }
+        };
+        let high = DESCRIPTOR_MIN.min(limit / 2);
+        let fd = match fcntl(low, libc::F_DUPFD_CLOEXEC as usize, high) {
+            Ok(fd) => {
+                sys::close(low);
+                fd as i32
+            }
+            Err(_) => low,
+        };
+        let owner = OwnerEx { kind: F_OWNER_TID, pid: sys::gettid() as i32 };
+        let setup = fcntl(fd, F_SETOWN_EX, &raw const owner as usize)
+            .and_then(|_| fcntl(fd, F_SETSIG, signal as usize))
+            .and_then(|_| fcntl(fd, libc::F_SETFL as usize, (libc::O_ASYNC | libc::O_NONBLOCK) as usize));
+        match setup {
+            Ok(_) => Ok(fd),
+            Err(e) => {
+                sys::close(fd);
+                Err(e)
+            }
+        }
+    });
+    if opened.is_err() {
+        DESCRIPTORS.fetch_sub(1, Relaxed);
+    }
+    opened
+}
+
+fn create_timer(period_ns: u64, signal: i32) -> sys::Result<i32> {
+    // SAFETY: plain data.
+    let mut event: libc::sigevent = unsafe { core::mem::zeroed() };
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = signal;
+    event.sigev_notify_thread_id = sys::gettid() as i32;
+    let mut id: i32 = 0;
+    let clock = libc::CLOCK_THREAD_CPUTIME_ID as usize;
+    let args = [clock, &raw mut event as usize, &raw mut id as usize, 0, 0, 0];
+    // SAFETY: both records are live; the kernel writes an int.
+    unsafe { sys::raw(libc::SYS_timer_create, args) }?;
+    let period = libc::timespec {
+        tv_sec: (period_ns / 1_000_000_000) as i64,
+        tv_nsec: (period_ns % 1_000_000_000) as i64,
+    };
+    let spec = libc::itimerspec { it_interval: period, it_value: period };
+    let args = [id as usize, 0, &raw const spec as usize, 0, 0, 0];
+    // SAFETY: the record is live.
+    match unsafe { sys::raw(libc::SYS_timer_settime, args) } {
+        Ok(_) => Ok(id),
+        Err(e) => {
+            // SAFETY: no pointers; the timer is ours.
+            let _ = unsafe { sys::raw(libc::SYS_timer_delete, [id as usize, 0, 0, 0, 0, 0]) };
+            Err(e)
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The signal handler, and what it hands to the runtime.
+//!
+//! Life of a sample: the clock strikes; the handler checks that the signal is its own (others are the
+//! program's, see `preload::signal`); unless the thread is inside a section of ours ([`Thread::busy`]) the
+//! runtime's [`Sampled::sample`] sees it and walks the stack as far as it likes; the clock is armed again.
+
+use crate::cfi::Scratch;
+use crate::clock::{self, Backend, Clock};
+use crate::module;
+use crate::regs::Regs;
+use crate::stack::Stack;
+use crate::unwind::{self, Frame, Stop};
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::ops::{ControlFlow, Range};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use preload::{Hooks, Thread, signal, sys, thread};
+
+/// How to sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// CPU time between two samples of a thread.
+    pub period_ns: u64,
+    /// `Perf` to use it where permitted, `Timer` to do without it.
+    pub backend: Backend,
+}
+
+/// A runtime that takes samples.
+pub trait Sampled: Hooks {
+    /// Where the runtime keeps a thread's sampler.
+    fn sampler(local: &Self::Local) -> &ThreadSampler;
+
+    /// A sample of the calling thread, in its signal handler. The rules of signal context apply.
+    fn sample(thread: &Thread<Self::Local>, sample: &mut Sample);
+}
+
+/// One thread's sampler: its clock, its counts and the memory that walks need.
+///
+/// Everything but the counts is the owning thread's alone.
+#[derive(Debug)]
+pub struct ThreadSampler {
+    clock: Clock,
+    last_cpu_ns: Cell<u64>,
+    taken: AtomicU64,
+    missed: AtomicU64,
+    skipped: AtomicU64,
+    ready: Cell<bool>,
+    walking: Cell<bool>,
+    scratch: UnsafeCell<MaybeUninit<Scratch>>,
+}
+
+// SAFETY: see the type: shared fields are atomics, the rest is touched by the owning thread only, in its
+// handler or outside of it (`walking` keeps the one from interrupting the other).
+unsafe impl Sync for ThreadSampler {}
+
+/// A sample being looked at.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// The interrupted registers.
+    pub regs: Regs,
+    /// CPU time of the thread since its last sample, time in the kernel included.
+    pub cpu_ns: u64,
+    stack: Range<usize>,
+    sampler: &'a ThreadSampler,
+}
+
+static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
+static BACKEND: AtomicU8 = AtomicU8::new(0);
+
+/// Prepares sampling: the signal, the modules. Once, in [`Hooks::start`]. The backend that new threads will
+/// use, or `None` with the reason.
+pub fn install<S: Sampled>(config: Config) -> Result<Backend, &'static str> {
+    if !module::start() {
+        return Err("no memory for the list of modules");
+    }
+    let wanted = match config.backend {
+        Backend::Perf if clock::perf_permitted().is_ok() => Backend::Perf,
+        _ => Backend::Timer,
+    };
+    PERIOD_NS.store(config.period_ns.max(10_000), Relaxed);
+    BACKEND.store(wanted as u8, Relaxed);
+    signal::reserve(on_signal::<S>).ok_or("no free real-time signal")?;
+    Ok(wanted)
+}
+
+extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let thread = thread::known::<S::Local>();
+    let sampler = thread.map(|thread| S::sampler(thread.local()));
+    // SAFETY: `info` is the handler's second argument.
+    let ours = sampler.is_some_and(|sampler| unsafe { sampler.clock.sent(info) });
+    let (Some(thread), Some(sampler), true) = (thread, sampler, ours) else {
+        // A last signal of a clock that has just been stopped is nobody's, unless the program uses the same
+        // kind for the same number; a signal that was sent (`kill`, `sigqueue`) is always the program's.
+        // SAFETY: as above.
+        let code = unsafe { (*info).si_code };
+        if signal::program_handles() || (code <= 0 && code != libc::SI_TIMER) {
+            signal::hand_on(number, info, context);
+        }
+        return;
+    };
+    if thread.is_busy() || sampler.walking.get() {
+        sampler.skipped.fetch_add(1, Relaxed);
+    } else {
+        sampler.taken.fetch_add(1, Relaxed);
+        // SAFETY: `context` is the handler's third argument.
+        let regs = unsafe { Regs::interrupted(context) };
+        let cpu_ns = sampler.elapsed();
+        S::sample(thread, &mut Sample { regs, cpu_ns, stack: thread.stack(), sampler });
+    }
+    sampler.clock.again();
+}
+
+impl ThreadSampler {
+    /// A sampler whose clock stands still.
+    pub const fn new() -> Self {
+        Self {
+            clock: Clock::new(),
+            last_cpu_ns: Cell::new(0),
+            taken: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            ready: Cell::new(false),
+            walking: Cell::new(false),
+            scratch: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Starts sampling the calling thread. In [`Hooks::thread_started`].
+    pub fn start(&self) -> Backend {
+        if !self.ready.replace(true) {
+            // SAFETY: first use of this slot; nobody else has a reference.
+            unsafe { (*self.scratch.get()).write(Scratch::new()) };
+        }
+        self.walking.set(false);
+        self.last_cpu_ns.set(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+        signal::unblock();
+        let wanted = if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
+        self.clock.start(wanted, PERIOD_NS.load(Relaxed), signal::reserved())
+    }
+
+    /// Stops sampling the calling thread. In [`Hooks::thread_ended`].
+    pub fn stop(&self) {
+        self.elapsed();
+        self.clock.stop();
+    }
+
+    /// Lets go of the parent's clock. In [`Hooks::forked`].
+    pub fn forked(&self) {
+        self.clock.forked();
+    }
+
+    /// What samples this thread.
+    pub fn backend(&self) -> Backend {
+        self.clock.backend()
+    }
+
+    /// Samples taken.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+
+    /// Periods of CPU time that passed without a sample of their own: in the kernel, while the program had
+    /// our signal blocked by means that we do not see, or between the ticks of a coarse timer. Their time is
+    /// in the `cpu_ns` of the next sample.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Relaxed)
+    }
+
+    /// Samples that struck inside a section of ours and were dropped.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Relaxed)
+    }
+
+    /// Walks the calling thread's stack from `regs`, outside of a sample: creation contexts, waits.
+    pub fn walk(
+        &self,
+        regs: Regs,
+        bounds: Range<usize>,
+        visit: impl FnMut(&Frame) -> ControlFlow<()>,
+    ) -> Stop {
+        if !self.ready.get() || self.walking.replace(true) {
+            return Stop::Visitor;
+        }
+        let stack = Stack::new(regs.sp(), bounds);
+        // SAFETY: initialized in `start`; `walking` makes this the only reference, the handler included.
+        let stop = unwind::walk(regs, stack, unsafe { (*self.scratch.get()).assume_init_mut() }, visit);
+        self.walking.set(false);
+        stop
+    }
+
+    /// CPU time since the last sample, counting the periods that had none.
+    fn elapsed(&self) -> u64 {
+        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        let cpu_ns = now.saturating_sub(self.last_cpu_ns.replace(now));
+        let period_ns = PERIOD_NS.load(Relaxed).max(1);
+        self.missed.fetch_add((cpu_ns / period_ns).saturating_sub(1), Relaxed);
+        cpu_ns
+    }
+}
+
+impl Default for ThreadSampler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sample<'_> {
+    /// Walks the interrupted stack, the innermost frame first.
+    #[inline]
+    pub fn walk(&mut self, visit: impl FnMut(&Frame) -> ControlFlow<()>) -> Stop {
+        self.sampler.walk(self.regs, self.stack.clone(), visit)
+    }
+}
