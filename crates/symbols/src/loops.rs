@@ -22,8 +22,8 @@ use crate::address::{AddrRange, ObjectAddr};
 use crate::frames::{Frame, Location};
 use crate::object::Object;
 
-/// Larger functions get no loops: dominators of generated code are not worth minutes.
-const FUNCTION_BYTES_MAX: u64 = 4 << 20;
+/// Larger functions get no loops: the work grows faster than the function, and such code is generated.
+const FUNCTION_BYTES_MAX: u64 = 256 << 10;
 /// Entries read from one jump table.
 const TABLE_ENTRIES_MAX: u64 = 4096;
 /// How many instructions before an indirect jump its table is looked for.
@@ -45,7 +45,8 @@ pub struct Loop {
 impl Loop {
     /// Whether an address is in it.
     pub fn contains(&self, addr: ObjectAddr) -> bool {
-        self.code.iter().any(|range| range.contains(addr))
+        let after = self.code.partition_point(|range| range.start <= addr);
+        self.code[..after].last().is_some_and(|range| range.contains(addr))
     }
 }
 
@@ -70,10 +71,11 @@ impl Object {
 
     fn loop_location(&self, graph: &Graph, found: &Loop) -> Option<Location> {
         let mut places = vec![found.header];
-        for block in graph.blocks.values() {
+        let blocks = found.code.iter().flat_map(|r| graph.blocks.range(r.start.0..r.end.0));
+        for (_, block) in blocks {
             let leaves = block.next.iter().any(|next| !found.contains(ObjectAddr(*next)));
             let closes = block.next.contains(&found.header.0);
-            if found.contains(ObjectAddr(block.last)) && (leaves && block.next.len() > 1 || closes) {
+            if leaves && block.next.len() > 1 || closes {
                 places.push(ObjectAddr(block.last));
             }
         }
