@@ -13,14 +13,14 @@ mod toolchain;
 use libtest_mimic::{Arguments, Trial};
 
 /// A cell: name, tools that it needs, what to do.
-pub struct Cell {
+pub(crate) struct Cell {
     name: String,
     tools: Vec<&'static str>,
     run: Box<dyn FnOnce() + Send>,
 }
 
 impl Cell {
-    pub fn new(name: impl Into<String>, tools: &[&'static str], run: impl FnOnce() + Send + 'static) -> Cell {
+    fn new(name: impl Into<String>, tools: &[&'static str], run: impl FnOnce() + Send + 'static) -> Cell {
         Cell { name: name.into(), tools: tools.to_vec(), run: Box::new(run) }
     }
 }
