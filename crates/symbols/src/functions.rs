@@ -5,12 +5,6 @@
 //! no declared function and no unwind range holds them (loop labels in assembly are not functions). Unwind
 //! ranges that no symbol starts become entries without a name, `object+0xaddress`. The cold part of a split
 //! function belongs to the function: a lookup in it finds the whole, and it is not listed as an entry.
-//!
-//! ```text
-//! lookup(a):  i = last entry with start <= a;  while end(i) <= a: i = outer(i)
-//! ```
-//! where `outer(i)` is the entry below `i` on the stack of entries open at `start(i)`: an entry that holds `a`
-//! also holds every start between its own and `a`, hence it is on that chain.
 
 use std::collections::HashMap;
 
@@ -18,6 +12,7 @@ use crate::address::{AddrRange, ObjectAddr};
 use crate::elf::Image;
 use crate::name::cold_part_of;
 use crate::plt::{self, Stub, Target};
+use crate::ranges::RangeIndex;
 use crate::symtab::{self, Symbol};
 use crate::unwind;
 
@@ -42,7 +37,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) origin: Origin,
     /// The function of which this is the cold part.
     pub(crate) whole: Option<u32>,
-    outer: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,19 +48,19 @@ pub(crate) enum Label<'a> {
     StubOf(u64),
 }
 
-#[derive(Debug, Default)]
 pub(crate) struct FunctionTable<'a> {
+    /// By start, no two the same.
     entries: Vec<Entry<'a>>,
+    index: RangeIndex<u32>,
     symbols: Vec<Symbol<'a>>,
 }
 
 impl<'a> FunctionTable<'a> {
-    /// `images` are the object itself, then further sources of symbols with their bias.
-    pub(crate) fn build(images: &[(&Image<'a>, u64)], problems: &mut Vec<String>) -> Self {
-        let Some((own, _)) = images.first() else { return Self::default() };
+    /// From the object itself and further sources of symbols, with what to add to their addresses.
+    pub(crate) fn build(own: &Image<'a>, others: &[(&Image<'a>, u64)], problems: &mut Vec<String>) -> Self {
         let code = own.code();
         let mut symbols = Vec::new();
-        for (image, bias) in images {
+        for (image, bias) in [(own, 0)].iter().chain(others) {
             symtab::collect(image, *bias, &code, &mut symbols, problems);
         }
         symbols.sort_unstable();
@@ -84,18 +78,15 @@ impl<'a> FunctionTable<'a> {
         }
         entries.sort_by_key(|e| e.start);
         close_open_ends(&mut entries, &code);
-        link_outer(&mut entries);
         link_cold_parts(&mut entries);
-        FunctionTable { entries, symbols }
+        let index = RangeIndex::new(entries.iter().zip(0..).map(|(e, i)| (e.start, e.end, i)));
+        FunctionTable { entries, index, symbols }
     }
 
     /// The function that holds an address; a cold part's whole.
     pub(crate) fn at(&self, addr: u64) -> Option<&Entry<'a>> {
-        let after = self.entries.partition_point(|e| e.start <= addr);
-        let mut entry = self.entries[..after].last()?;
-        while addr >= entry.end {
-            entry = &self.entries[entry.outer? as usize];
-        }
+        let (_, _, i) = self.index.at(addr).next()?;
+        let entry = &self.entries[*i as usize];
         Some(entry.whole.map_or(entry, |w| &self.entries[w as usize]))
     }
 
@@ -113,7 +104,7 @@ impl<'a> FunctionTable<'a> {
 
 impl<'a> Entry<'a> {
     fn new(start: u64, end: u64, name: Label<'a>, origin: Origin) -> Self {
-        Entry { start, end, name, origin, whole: None, outer: None }
+        Entry { start, end, name, origin, whole: None }
     }
 }
 
@@ -209,17 +200,6 @@ fn close_open_ends(entries: &mut [Entry<'_>], code: &[AddrRange]) {
             entry.end = next.min(limit).max(entry.start.saturating_add(1));
         }
         next = entry.start;
-    }
-}
-
-fn link_outer(entries: &mut [Entry<'_>]) {
-    let mut open: Vec<u32> = Vec::new();
-    for i in 0..entries.len() {
-        while open.last().is_some_and(|o| entries[*o as usize].end <= entries[i].start) {
-            open.pop();
-        }
-        entries[i].outer = open.last().copied();
-        open.push(i as u32);
     }
 }
 

@@ -272,18 +272,18 @@ impl<'a> Parsed<'a> {
 
     fn table(&self, owner: &'a Owner) -> &FunctionTable<'a> {
         self.table.get_or_init(|| {
-            let mut images = vec![(&self.image, 0)];
+            let mut others = Vec::new();
             // Only a stripped object needs to look elsewhere.
             let mini;
             if self.image.section(".symtab").is_none() {
                 if let Some(separate) = self.separate(owner) {
-                    images.push((&separate.image, separate.bias));
+                    others.push((&separate.image, separate.bias));
                 }
                 mini = self.finder(owner, &owner.problems).mini(&self.image);
-                images.extend(mini.as_ref().map(|m| (m, 0)));
+                others.extend(mini.as_ref().map(|m| (m, 0)));
             }
             let mut problems = Vec::new();
-            let table = FunctionTable::build(&images, &mut problems);
+            let table = FunctionTable::build(&self.image, &others, &mut problems);
             problems.into_iter().for_each(|p| owner.problems.add(p));
             table
         })
