@@ -75,12 +75,10 @@ impl Score {
             &mut self.reliability[(answer.confidence > 0.5) as usize + (answer.confidence > 0.9) as usize];
         bin.0 += class_right as usize;
         bin.1 += 1;
-        if let (Truth::One(class), Some([low, high]), false) = (set.truth, answer.exponent_ci, answer.broken)
-            && class.power() > 0.0
-            && Class::of_power(class.power()) == class
+        if let (Some(exponent), Some([low, high]), false) = (set.exponent, answer.exponent_ci, answer.broken)
         {
             self.powers += 1;
-            self.powers_held += (low <= class.power() && class.power() <= high) as usize;
+            self.powers_held += (low <= exponent && exponent <= high) as usize;
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Set {
     /// Points asked for.
     pub points: usize,
     pub truth: Truth,
+    /// The exponent, where the truth is `a + b·n^k` and nothing else.
+    pub exponent: Option<f64>,
     pub samples: Vec<Sample>,
 }
 
@@ -130,7 +132,7 @@ pub fn standard(family: usize, points: usize, seed: u64) -> Set {
     if outliers {
         spoil(&mut samples, 0.1, false, &mut random);
     }
-    Set { family, points, truth, samples }
+    Set { family, points, truth, exponent: plain_power(truth), samples }
 }
 
 /// One set of the second generator.
@@ -186,7 +188,17 @@ pub fn varied(family: usize, points: usize, seed: u64) -> Set {
     if family == 12 {
         spoil(&mut samples, 0.07, true, &mut random);
     }
-    Set { family, points, truth, samples }
+    let exponent = if family == 14 { None } else { plain_power(truth) };
+    Set { family, points, truth, exponent, samples }
+}
+
+fn plain_power(truth: Truth) -> Option<f64> {
+    match truth {
+        Truth::One(class) if class.power() > 0.0 && Class::of_power(class.power()) == class => {
+            Some(class.power())
+        }
+        _ => None,
+    }
 }
 
 fn mix(seed: u64, family: usize, points: usize) -> u64 {
