@@ -80,8 +80,7 @@ def extra_p(modeler):
         ]
         function = modeler().create_model(measurements).hypothesis.function
         if isinstance(function, SegmentedFunction):
-            last = getattr(function, "segments", None) or function._segments
-            return leading(last[-1]), True
+            return leading(function.segments[-1]), True
         return leading(function), False
 
     return fit

@@ -5,6 +5,7 @@
 //! all hypotheses that agree on it. After a jump both sides are looked at in the same way again.
 
 use crate::class::Class;
+use crate::exponent::Exponent;
 use crate::growth::Term;
 use crate::points::Points;
 use crate::regime::{Breaks, Onset, breaks};
@@ -40,9 +41,8 @@ pub(crate) struct Law {
     pub shape: f64,
     /// Correlation of neighbouring residuals around the last curve, as far as it is beyond chance.
     pub correlation: f64,
-    /// Exponent of the last regime's best power law, its standard deviation and degrees of freedom, where
-    /// there is one.
-    pub exponent: Option<(f64, f64, f64)>,
+    /// Exponent of the last regime's best power law, where there is one.
+    pub exponent: Option<Exponent>,
 }
 
 impl Law {
@@ -85,26 +85,25 @@ fn resolve(
     let choice = hypotheses.best(temper(waves(hypotheses.best(1.0))));
     let correlation = waves(choice);
     let temper = temper(correlation);
-    let law = |regimes: Vec<Regime>, exponent: Option<&Solved>| Law {
+    let law = |regimes: Vec<Regime>, exponent: Option<Exponent>| Law {
         regimes,
         classes: hypotheses.classes(choice, temper),
         shape: hypotheses.share(|h| h.broken() == choice.broken(), temper),
         correlation,
-        exponent: exponent.map(|solved| (solved.theta, solved.theta_sd, solved.freedom)),
+        exponent,
     };
     match choice.place {
-        Place::Whole(i) => law(vec![Regime::of(range, &whole.candidates[i])], whole.exponent.as_ref()),
+        Place::Whole(i) => law(vec![Regime::of(range, &whole.candidates[i])], whole.exponent),
         Place::Onset(i) => {
             let onset = &breaks.onsets[i];
             let last = (onset.at, range.1);
             let exponent = select::exponent(points, last, scratch);
-            law(onset_regimes(onset, range).to_vec(), exponent.as_ref())
+            law(onset_regimes(onset, range).to_vec(), exponent)
         }
         Place::Jump(j, i) => {
             let jump = breaks.jumps.swap_remove(j);
             let (left, right) = ((range.0, jump.at), (jump.at, range.1));
-            let mut last =
-                law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent.as_ref());
+            let mut last = law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent);
             if depth == 0 {
                 last.regimes.insert(0, Regime::of(left, &jump.left.candidates[0]));
                 return last;

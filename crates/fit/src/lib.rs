@@ -13,7 +13,9 @@ pub mod class;
 pub mod formula;
 pub mod growth;
 
+mod exponent;
 mod law;
+mod normal;
 mod points;
 mod regime;
 mod scan;

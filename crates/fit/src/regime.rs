@@ -11,10 +11,11 @@
 
 use crate::class::Class;
 use crate::growth::Term;
+use crate::normal::Normal;
 use crate::points::{Points, index};
 use crate::scan::Scan;
 use crate::select::{Selection, base};
-use crate::solve::{Model, Normal, Scratch, Solved, solve};
+use crate::solve::{Model, Scratch, Solved, solve};
 
 /// Prior probability that a routine changes its law, for each of the two shapes.
 const PRIOR_JUMP: f64 = 0.02;

@@ -5,6 +5,7 @@
 //! negative: no program does less than nothing.
 
 use crate::class::Class;
+use crate::exponent::Exponent;
 use crate::growth::Term;
 use crate::points::{GROWING, Points, index};
 use crate::scan;
@@ -54,8 +55,8 @@ pub(crate) struct Candidate {
 /// All candidates for the points `from..to`, best first.
 pub(crate) struct Selection {
     pub candidates: Vec<Candidate>,
-    /// The best power law, for its exponent.
-    pub exponent: Option<Solved>,
+    /// That of the best power law.
+    pub exponent: Option<Exponent>,
     /// Natural logarithm of the evidence of the range, whatever the class.
     pub evidence: f64,
 }
@@ -95,12 +96,11 @@ impl Selection {
                 consider(class, &[Some(lower), Some(class)], PRIOR_FORM[2], scratch);
             }
         }
-        let mut exponent: Option<Solved> = None;
+        let mut exponent: Option<Exponent> = None;
         for (constant, form) in [(true, 0.7), (false, 0.3)] {
             let Some(solved) = power(points, range, constant, scratch) else { continue };
-            if exponent.as_ref().is_none_or(|best| best.evidence < solved.evidence) {
-                exponent = Some(solved.clone());
-            }
+            let own = Exponent::of(&solved);
+            exponent = Some(exponent.map_or(own, |other| Exponent::either(own, other)));
             let Some(terms) = power_terms(points, &solved, constant) else { continue };
             if EXPONENTS.contains(&solved.theta) {
                 let class = Class::Power(solved.theta);
@@ -123,10 +123,10 @@ fn power(points: &Points, range: (usize, usize), constant: bool, scratch: &mut S
     solve(points, range, &model, start, scratch)
 }
 
-/// The best power law on a range alone.
-pub(crate) fn exponent(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Solved> {
-    let (with, without) = (power(points, range, true, scratch), power(points, range, false, scratch));
-    with.into_iter().chain(without).max_by(|a, b| a.evidence.total_cmp(&b.evidence))
+/// The exponent of the best power law on a range alone.
+pub(crate) fn exponent(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Exponent> {
+    let laws = [true, false].map(|constant| power(points, range, constant, scratch));
+    laws.iter().flatten().map(Exponent::of).reduce(Exponent::either)
 }
 
 /// Natural logarithm of a sum of exponentials.
@@ -274,7 +274,7 @@ impl Model for FreeBase<'_> {
     }
 
     fn clamp(&self, theta: f64) -> f64 {
-        theta.max(RATES.start).min(RATES.end)
+        theta.clamp(RATES.start, RATES.end)
     }
 
     fn fill(&self, theta: f64, columns: &mut [Vec<f64>], derivative: &mut Vec<f64>) {

@@ -12,6 +12,7 @@
 //!   approximation, inverse-gamma prior on σ²). It charges each parameter by how much of its prior range the
 //!   data rule out, which is what BIC approximates for large N.
 
+use crate::normal::Normal;
 use crate::points::Points;
 
 /// Prior probability that a point is an outlier.
@@ -467,72 +468,4 @@ fn variance(rss: f64, count: usize, unknowns: usize, floor2: f64) -> (f64, f64, 
     let total = rss + count as f64 * floor2 + SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR;
     let freedom = count.saturating_sub(unknowns) as f64 + SIGMA_PRIOR_WEIGHT;
     (total / freedom, freedom, total)
-}
-
-/// Normal equations of `Q` unknowns.
-pub(crate) struct Normal<const Q: usize> {
-    /// Lower triangle.
-    matrix: [[f64; Q]; Q],
-    right: [f64; Q],
-}
-
-impl<const Q: usize> Normal<Q> {
-    pub fn new() -> Normal<Q> {
-        Normal { matrix: [[0.0; Q]; Q], right: [0.0; Q] }
-    }
-
-    #[inline]
-    pub fn add(&mut self, row: &[f64; Q], target: f64, weight: f64) {
-        for j in 0..Q {
-            let scaled = weight * row[j];
-            for k in 0..=j {
-                self.matrix[j][k] += scaled * row[k];
-            }
-            self.right[j] += scaled * target;
-        }
-    }
-
-    /// How much of the weighted squares of the targets the solution explains.
-    pub fn explained(&self, solution: &[f64; Q]) -> f64 {
-        (0..Q).map(|j| self.right[j] * solution[j]).sum()
-    }
-
-    /// The solution and the pivots of the Cholesky factorization: `pivot[j]` is the information on unknown j
-    /// when those before it are unknown too.
-    pub fn solve(&self) -> Option<([f64; Q], [f64; Q])> {
-        let mut l = [[0.0; Q]; Q];
-        let mut pivots = [1.0; Q];
-        for j in 0..Q {
-            let mut diagonal = self.matrix[j][j];
-            for k in 0..j {
-                diagonal -= l[j][k] * l[j][k];
-            }
-            if !(diagonal > self.matrix[j][j] * 1e-13 && diagonal.is_finite()) {
-                return None;
-            }
-            pivots[j] = diagonal;
-            l[j][j] = diagonal.sqrt();
-            for i in j + 1..Q {
-                let mut sum = self.matrix[i][j];
-                for k in 0..j {
-                    sum -= l[i][k] * l[j][k];
-                }
-                l[i][j] = sum / l[j][j];
-            }
-        }
-        let mut x = self.right;
-        for j in 0..Q {
-            for k in 0..j {
-                x[j] -= l[j][k] * x[k];
-            }
-            x[j] /= l[j][j];
-        }
-        for j in (0..Q).rev() {
-            for k in j + 1..Q {
-                x[j] -= l[k][j] * x[k];
-            }
-            x[j] /= l[j][j];
-        }
-        x.iter().all(|x| x.is_finite()).then_some((x, pivots))
-    }
 }

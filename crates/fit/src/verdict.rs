@@ -1,12 +1,12 @@
 //! From the law to a verdict: what an expert would say who has to stand by it.
 
 use crate::class::Class;
+use crate::exponent::Exponent;
 use crate::formula;
 use crate::growth::{Fit, Piece, Sample, Term, Verdict};
 use crate::law::{Law, Regime, same};
 use crate::points::Points;
 use crate::solve::Scratch;
-use crate::student;
 
 /// Fewest different sizes for any opinion ...
 const SIZES_MIN: usize = 3;
@@ -28,8 +28,6 @@ const EXPLAINED_MIN: f64 = 0.8;
 const WAVES_MAX: f64 = 0.5;
 /// Exponent, with its interval below zero, from which on the cost falls.
 const FALLING: f64 = -0.1;
-/// Half the width of an exponent's interval that says nothing.
-const EXPONENT_REACH_MAX: f64 = 20.0;
 
 /// The growth of the cost in `samples`.
 ///
@@ -66,17 +64,16 @@ pub fn fit(samples: &[Sample]) -> Fit {
 }
 
 fn unknown(range: [f64; 2], reason: &str) -> Fit {
-    let wide = [-EXPONENT_REACH_MAX, EXPONENT_REACH_MAX];
-    Fit { reason: reason.to_string(), range, exponent_ci: wide, ..Fit::default() }
+    let Exponent { value, interval, .. } = Exponent::UNKNOWN;
+    Fit { reason: reason.to_string(), range, exponent: value, exponent_ci: interval, ..Fit::default() }
 }
 
 fn describe(points: &Points, law: &Law, range: [f64; 2]) -> Fit {
     let last = law.last();
-    let (exponent, sd, freedom) = match law.exponent {
+    let exponent = match law.exponent {
         Some(found) if last.class != Class::Constant => found,
-        _ => log_slope(points, last.range),
+        _ => Exponent::slope(points, last.range),
     };
-    let reach = (student::quantile(freedom) * sd).min(EXPONENT_REACH_MAX);
     let pieces: Vec<Piece> = match law.regimes.as_slice() {
         [_] => Vec::new(),
         several => several.iter().map(|regime| piece(points, regime)).collect(),
@@ -86,8 +83,8 @@ fn describe(points: &Points, law: &Law, range: [f64; 2]) -> Fit {
         formula: if pieces.is_empty() { formula::curve(&last.terms) } else { formula::pieces(&pieces) },
         coefficients: ends(last.class, &last.terms),
         terms: last.terms.clone(),
-        exponent,
-        exponent_ci: [exponent - reach, exponent + reach],
+        exponent: exponent.value,
+        exponent_ci: exponent.interval,
         confidence: law
             .classes
             .iter()
@@ -118,24 +115,10 @@ fn ends(class: Class, terms: &[Term]) -> Vec<f64> {
     vec![terms.first().map_or(0.0, |t| t.coefficient), leading]
 }
 
-/// Slope of the log cost by the log size, with its standard deviation and degrees of freedom.
-fn log_slope(points: &Points, (from, to): (usize, usize)) -> (f64, f64, f64) {
-    let (x, y, u) = (&points.ln_n[from..to], &points.ln_y[from..to], &points.u[from..to]);
-    let total: f64 = u.iter().sum();
-    let mean = |v: &[f64]| v.iter().zip(u).map(|(v, u)| v * u).sum::<f64>() / total;
-    let (mx, my) = (mean(x), mean(y));
-    let sum = |f: &dyn Fn(usize) -> f64| (0..x.len()).map(|i| u[i] * f(i)).sum::<f64>();
-    let xx = sum(&|i| (x[i] - mx).powi(2));
-    let slope = sum(&|i| (x[i] - mx) * (y[i] - my)) / xx;
-    let freedom = (x.len() as f64 - 2.0).max(1.0);
-    let rest = sum(&|i| (y[i] - my - slope * (x[i] - mx)).powi(2)) / freedom;
-    if slope.is_finite() { (slope, (rest / xx).sqrt(), freedom) } else { (0.0, f64::INFINITY, 1.0) }
-}
-
 /// Why no class can be named, if so.
 fn objection(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
-    let (slope, sd, freedom) = log_slope(points, (0, points.len()));
-    let falls = slope < FALLING && slope + student::quantile(freedom) * sd < 0.0;
+    let slope = Exponent::slope(points, (0, points.len()));
+    let falls = slope.value < FALLING && slope.interval[1] < 0.0;
     if falls && law.regimes.iter().all(|regime| regime.class == Class::Constant) {
         return Some("the cost falls as the size grows".to_string());
     }

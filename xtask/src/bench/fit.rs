@@ -143,6 +143,11 @@ impl Part {
             percent(share(all.reliability[0].0, all.reliability[0].1)),
             all.reliability[0].1,
         );
+        println!(
+            "95 % interval holds the exponent of a plain power: {:.1} % of {}",
+            percent(share(all.powers_held, all.powers)),
+            all.powers,
+        );
         for peer in peers {
             let score = Score::of(self.sets.iter().zip(&peer.answers));
             println!(
@@ -242,7 +247,8 @@ mod tests {
 
     #[test]
     fn answers_are_graded_by_class_and_break() {
-        let answer = |class, broken| Answer { class, broken, confident: false, confidence: 0.0 };
+        let answer =
+            |class, broken| Answer { class, broken, confident: false, confidence: 0.0, exponent_ci: None };
         let n2 = Some(Class::Quadratic);
         assert!(score::right(&answer(n2, false), Truth::One(Class::Quadratic)));
         assert!(!score::right(&answer(n2, true), Truth::One(Class::Quadratic)));

@@ -86,7 +86,7 @@ pub fn ask(sets: &[Set]) -> Result<Vec<Peer>> {
 
 fn answer(response: &ResponseAnswer) -> Answer {
     let class = response.class.as_deref().and_then(Class::parse);
-    Answer { class, broken: response.broken, confident: false, confidence: 0.0 }
+    Answer { class, broken: response.broken, confident: false, confidence: 0.0, exponent_ci: None }
 }
 
 /// The interpreter of an environment that holds exactly `bench/fit/requirements.txt`.

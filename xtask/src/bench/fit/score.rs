@@ -11,6 +11,7 @@ pub struct Answer {
     pub broken: bool,
     pub confident: bool,
     pub confidence: f64,
+    pub exponent_ci: Option<[f64; 2]>,
 }
 
 impl From<&Fit> for Answer {
@@ -20,6 +21,7 @@ impl From<&Fit> for Answer {
             broken: !fit.pieces.is_empty(),
             confident: fit.verdict == Verdict::Confident,
             confidence: fit.confidence,
+            exponent_ci: fit.class.map(|_| fit.exponent_ci),
         }
     }
 }
@@ -52,6 +54,9 @@ pub struct Score {
     pub confident_wrong_class: usize,
     /// Sets with the right class, and all sets, by confidence: up to 0.5, up to 0.9, above.
     pub reliability: [(usize, usize); 3],
+    /// Sets whose truth is a plain power above 0 and was found to have one regime, and how many intervals hold it.
+    pub powers: usize,
+    pub powers_held: usize,
 }
 
 impl Score {
@@ -70,6 +75,11 @@ impl Score {
             &mut self.reliability[(answer.confidence > 0.5) as usize + (answer.confidence > 0.9) as usize];
         bin.0 += class_right as usize;
         bin.1 += 1;
+        if let (Some(exponent), Some([low, high]), false) = (set.exponent, answer.exponent_ci, answer.broken)
+        {
+            self.powers += 1;
+            self.powers_held += (low <= exponent && exponent <= high) as usize;
+        }
     }
 
     pub fn of<'a>(pairs: impl Iterator<Item = (&'a Set, &'a Answer)>) -> Score {

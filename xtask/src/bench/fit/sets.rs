@@ -2,7 +2,7 @@
 //!
 //! Two generators. [`standard`] is the published protocol that peers were measured with: twelve fixed
 //! functions, 2 % noise. [`varied`] draws coefficients, constants, ranges and noise anew for every set and adds
-//! functions that the protocol does not have; the fitter's constants were not chosen on it.
+//! functions that the protocol does not have, so that a fitter tuned to the first one shows.
 
 use fit::{Class, Sample};
 
@@ -56,6 +56,8 @@ pub struct Set {
     /// Points asked for.
     pub points: usize,
     pub truth: Truth,
+    /// The exponent, where the truth is `a + b·n^k` and nothing else.
+    pub exponent: Option<f64>,
     pub samples: Vec<Sample>,
 }
 
@@ -130,13 +132,13 @@ pub fn standard(family: usize, points: usize, seed: u64) -> Set {
     if outliers {
         spoil(&mut samples, 0.1, false, &mut random);
     }
-    Set { family, points, truth, samples }
+    Set { family, points, truth, exponent: plain_power(truth), samples }
 }
 
 /// One set of the second generator.
 pub fn varied(family: usize, points: usize, seed: u64) -> Set {
     let mut random = Random::new(mix(seed ^ 0x5eed, family, points));
-    let noise = if seed % 2 == 0 { 0.01 } else { 0.05 };
+    let noise = if seed.is_multiple_of(2) { 0.01 } else { 0.05 };
     let class = match family {
         0..=9 => Class::NAMED[family],
         15 => Class::NLogN,
@@ -186,7 +188,17 @@ pub fn varied(family: usize, points: usize, seed: u64) -> Set {
     if family == 12 {
         spoil(&mut samples, 0.07, true, &mut random);
     }
-    Set { family, points, truth, samples }
+    let exponent = if family == 14 { None } else { plain_power(truth) };
+    Set { family, points, truth, exponent, samples }
+}
+
+fn plain_power(truth: Truth) -> Option<f64> {
+    match truth {
+        Truth::One(class) if class.power() > 0.0 && Class::of_power(class.power()) == class => {
+            Some(class.power())
+        }
+        _ => None,
+    }
 }
 
 fn mix(seed: u64, family: usize, points: usize) -> u64 {
