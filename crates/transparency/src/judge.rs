@@ -34,6 +34,8 @@ pub struct Court {
     pub builder: Builder,
     /// Where they run.
     pub work: PathBuf,
+    /// What `{programs}` in a setup stands for: sources for real programs to work on.
+    pub programs: PathBuf,
     /// Overrides each case's own number of runs.
     pub repeat: Option<u32>,
 }
@@ -61,7 +63,7 @@ impl Court {
             stdin: case.stdin.clone().into_bytes(),
             env: Vec::new(),
             directory: self.work.join(&flat),
-            setup: case.setup.clone(),
+            setup: case.setup.as_ref().map(|s| s.replace("{programs}", &self.programs.display().to_string())),
             limit: case.limit,
         };
         let wrapped = match case.program {

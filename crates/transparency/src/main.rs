@@ -54,6 +54,7 @@ fn main() -> Result<ExitCode> {
         wrapper: spec::words(&args.wrapper),
         builder: Builder { out: target.join("test-programs") },
         work: target.join("transparency"),
+        programs: root.join("test-programs/real"),
         repeat: args.repeat,
     };
     let mut cases = case::of_test_programs(&root.join("test-programs"))?;
