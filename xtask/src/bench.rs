@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-mod fit;
 mod engine;
+mod fit;
 mod inputs;
 
 #[derive(clap::Args)]

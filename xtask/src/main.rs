@@ -6,10 +6,10 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod demo;
 mod packages;
+mod page;
 mod shell;
 mod test;
 mod tidy;
-mod page;
 
 #[derive(Parser)]
 #[command(about = "Farsight's automation")]
@@ -38,6 +38,6 @@ fn main() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::run(),
-        Task::Page(args) => page::run(args),
+        Task::Page(args) => page::run(&args),
     }
 }

@@ -1,20 +1,21 @@
 //! `cargo xtask page`: builds the report page's bundle, checks that the one checked in is up to date, and tests the
 //! page in a real browser.
 //!
-//! Node and Chromium are Debian packages: as root they are installed when missing, otherwise the command to run is
-//! said. The packages of npm are pinned by the lock file; their install scripts are not run.
+//! The packages of npm are pinned by the lock file; their install scripts are not run.
 
-use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
 
-/// Names that Chromium goes by.
-const CHROMIUM_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+use crate::packages::{self, Package};
+use crate::shell;
+
+/// For building the page.
+const NODE: &[Package] =
+    &[Package { name: "nodejs", proof: "/usr/bin/node" }, Package { name: "npm", proof: "/usr/bin/npm" }];
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -32,92 +33,72 @@ enum Step {
     Test,
 }
 
-pub fn run(args: Args) -> Result<()> {
-    let page = root().join("crates/report/page");
-    packages(&page)?;
-    node(&page, ["node_modules/typescript/bin/tsc", "--noEmit"])?;
+pub fn run(args: &Args) -> Result<()> {
     match args.step {
-        Step::Build => node(&page, ["build.mjs"]),
-        Step::Check => node(&page, ["build.mjs", "--check"]),
-        Step::Test => test(&page),
+        Step::Build => {
+            prepare()?;
+            node(&["build.mjs"], &[])
+        }
+        Step::Check => {
+            prepare()?;
+            node(&["build.mjs", "--check"], &[])
+        }
+        Step::Test => test(),
     }
 }
 
-fn test(page: &Path) -> Result<()> {
-    node(page, ["build.mjs", "--check"])?;
-    node(page, ["build.mjs", "--tests"])?;
-    node(page, ["--test", ".build/unit/"])?;
-    let chromium = chromium()?;
-    let fixtures = root().join("target/page-fixtures");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut write = Command::new(cargo);
-    write.args(["run", "--quiet", "--package", "report", "--example", "page-fixtures", "--"]).arg(&fixtures);
-    status(write.current_dir(root()))?;
-    let mut tests = Command::new("node");
-    tests.args(["--test", ".build/browser/"]).env("PAGE_FIXTURES", &fixtures).env("CHROMIUM", chromium);
-    status(tests.current_dir(page))
+/// Everything about the page that CI checks.
+pub fn test() -> Result<()> {
+    packages::ensure(&[packages::BROWSER])?;
+    prepare()?;
+    node(&["build.mjs", "--check"], &[])?;
+    node(&["build.mjs", "--tests"], &[])?;
+    node(&["--test", ".build/unit/"], &[])?;
+    let fixtures = shell::root().join("target/page-fixtures");
+    let fixtures = fixtures.to_str().context("the project's path is not UTF-8")?;
+    shell::run(&[
+        "cargo",
+        "run",
+        "--quiet",
+        "--package",
+        "report",
+        "--example",
+        "page-fixtures",
+        "--",
+        fixtures,
+    ])?;
+    let chromium = packages::BROWSER[0].proof;
+    node(&["--test", ".build/browser/"], &[("PAGE_FIXTURES", fixtures), ("CHROMIUM", chromium)])
 }
 
-/// Installs the packages of the lock file, unless these very ones are there already.
-fn packages(page: &Path) -> Result<()> {
-    if find(&["node"]).is_none() || find(&["npm"]).is_none() {
-        install(&["nodejs", "npm"])?;
+/// Installs what the lock file names, unless that very set is there already, and checks the types.
+fn prepare() -> Result<()> {
+    packages::ensure(&[NODE])?;
+    let lock = fs::read(folder().join("package-lock.json")).context("reading package-lock.json")?;
+    let stamp = folder().join("node_modules/.installed-lock.json");
+    if !fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+        status(npm.current_dir(folder()))?;
+        fs::write(&stamp, lock).context("noting which packages are installed")?;
     }
-    let lock = fs::read(page.join("package-lock.json")).context("reading package-lock.json")?;
-    let stamp = page.join("node_modules/.installed-lock.json");
-    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
-        return Ok(());
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
-    status(npm.current_dir(page))?;
-    fs::write(&stamp, lock).context("noting which packages are installed")
+    node(&["node_modules/typescript/bin/tsc", "--noEmit"], &[])
 }
 
-fn chromium() -> Result<PathBuf> {
-    if let Some(path) = env::var_os("CHROMIUM") {
-        return Ok(path.into());
-    }
-    if find(&CHROMIUM_NAMES).is_none() {
-        install(&["chromium"])?;
-    }
-    find(&CHROMIUM_NAMES).context("chromium is not in PATH although its package is installed")
-}
-
-fn install(debian_packages: &[&str]) -> Result<()> {
-    let list = debian_packages.join(" ");
-    let is_root = fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
-    if !is_root || find(&["apt-get"]).is_none() {
-        bail!("{list} missing; install with\n    sudo apt-get install -y {list}");
-    }
-    eprintln!("installing {list}");
-    status(Command::new("apt-get").args(["update", "-qq"]))?;
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(debian_packages);
-    status(apt.env("DEBIAN_FRONTEND", "noninteractive"))
-}
-
-/// The first of these programs that PATH has.
-fn find(names: &[&str]) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    names.iter().flat_map(|n| folders.iter().map(move |f| f.join(n))).find(|p| p.is_file())
-}
-
-fn node<S: AsRef<OsStr>>(page: &Path, args: impl IntoIterator<Item = S>) -> Result<()> {
-    status(Command::new("node").args(args).current_dir(page))
+fn node(words: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let mut node = Command::new("node");
+    status(node.args(words).envs(environment.iter().copied()).current_dir(folder()))
 }
 
 fn status(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("starting {name}"))?;
-    if !status.success() {
-        let args: Vec<_> = command.get_args().map(|a| a.to_string_lossy()).collect();
-        bail!("{name} {} failed: {status}", args.join(" "));
-    }
+    let words: Vec<_> = command.get_args().map(|a| a.to_string_lossy()).collect();
+    let line = format!("{} {}", Path::new(command.get_program()).display(), words.join(" "));
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("cannot start {line}"))?;
+    ensure!(status.success(), "{line} failed: {status}");
     Ok(())
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+fn folder() -> PathBuf {
+    shell::root().join("crates/report/page")
 }

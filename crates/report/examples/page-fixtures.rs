@@ -13,7 +13,10 @@ fn main() -> std::io::Result<()> {
     let folder = env::args().nth(1).expect("usage: page-fixtures FOLDER");
     fs::create_dir_all(&folder)?;
     let write = |name: &str, runs: &[&Made]| {
-        let analyses: Vec<_> = runs.iter().map(|m| m.analysis()).collect();
+        // "real" pages show what the analysis itself concludes, the others what the tests expect of the page.
+        let real = name.starts_with("real");
+        let analyses: Vec<_> =
+            runs.iter().map(|m| if real { analyse::analyse(&m.growth) } else { m.analysis() }).collect();
         let pages: Vec<PageRun<'_>> = runs
             .iter()
             .zip(&analyses)
@@ -30,6 +33,8 @@ fn main() -> std::io::Result<()> {
     write("wf.html", &[&wf])?;
     write("compare.html", &[&wf, &programs::wf(Metric::Trms, true)])?;
     write("metrics.html", &[&programs::wf(Metric::Rms, false), &wf])?;
+    write("real.html", &[&wf])?;
+    write("real-hostile.html", &[&programs::hostile()])?;
     write("hostile.html", &[&programs::hostile()])?;
     write("large.html", &[&programs::large(5_000, 500_000)])?;
     write("unknown.html", &[&programs::unknown()])?;

@@ -168,7 +168,13 @@ fn write_profile() {
         let state = if module.is_gone() { "gone" } else { "there" };
         let id: String = module.build_id().iter().map(|byte| format!("{byte:02x}")).collect();
         let path = String::from_utf8_lossy(module.path());
-        let _ = writeln!(text, "module {} {state} {:x}-{:x} {id} {path}", module.serial(), module.start, module.end);
+        let _ = writeln!(
+            text,
+            "module {} {state} {:x}-{:x} {id} {path}",
+            module.serial(),
+            module.start,
+            module.end
+        );
     });
     text.push_str(&lines);
     let _ = std::fs::write(&path, text).map_err(|error| {

@@ -127,7 +127,9 @@ impl Clock {
         match self.backend.replace(Backend::None) {
             Backend::Perf => {
                 // SAFETY: no pointers.
-                let _ = unsafe { sys::raw(libc::SYS_ioctl, [handle as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0]) };
+                let _ = unsafe {
+                    sys::raw(libc::SYS_ioctl, [handle as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0])
+                };
                 sys::close(handle);
                 DESCRIPTORS.fetch_sub(1, Relaxed);
             }

@@ -134,7 +134,8 @@ impl ThreadSampler {
         self.walking.set(false);
         self.last_cpu_ns.set(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
         signal::unblock();
-        let wanted = if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
+        let wanted =
+            if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
         self.clock.start(wanted, PERIOD_NS.load(Relaxed), signal::reserved())
     }
 

@@ -191,7 +191,12 @@ impl Rule {
                     cfa_addend: (first >> 24) as u8 as i8,
                     cfa_offset: (first >> 32) as u32 as i32,
                     saved: [
-                        place(low, 0), place(low, 1), place(low, 2), place(high, 0), place(high, 1), place(high, 2),
+                        place(low, 0),
+                        place(low, 1),
+                        place(low, 2),
+                        place(high, 0),
+                        place(high, 1),
+                        place(high, 2),
                     ],
                 })
             }
@@ -223,7 +228,8 @@ mod tests {
                 Place::Based(i16::MAX),
             ],
         };
-        for rule in [Rule::Frame(odd), Rule::Frame(FrameRule::ENTRY), Rule::Signal, Rule::Root, Rule::Unknown] {
+        for rule in [Rule::Frame(odd), Rule::Frame(FrameRule::ENTRY), Rule::Signal, Rule::Root, Rule::Unknown]
+        {
             assert_eq!(Rule::unpack(rule.pack()), rule);
         }
     }

@@ -31,7 +31,7 @@ export interface Series {
 export interface Curve {
   readonly label: string;
   readonly f: (x: number) => number;
-  /** Half-width of the band around it, relative to the curve. */
+  /** The band around it reaches from the curve over this factor to the curve times it. */
   readonly band?: number;
   readonly color: string;
   readonly dash?: number[];
@@ -276,8 +276,8 @@ export class Chart {
         xs.push(px);
         mid.push(y(v));
         if (curve.band) {
-          low.push(y(v * Math.max(0, 1 - curve.band)));
-          high.push(y(v * (1 + curve.band)));
+          low.push(y(v / curve.band));
+          high.push(y(v * curve.band));
         }
       }
       if (what === "band") {

@@ -43,6 +43,8 @@ export interface RoutineColumns {
   file: number[];
   line: number[];
   threads: number[][];
+  /** Thread id, calls, cumulative cost. */
+  by_thread: [number, number, number][][];
   calls: number[];
   cost_total: number[];
   cost_self: number[];
@@ -62,18 +64,22 @@ export interface RoutineColumns {
 export interface FitColumns {
   class: (number | null)[];
   power: number[];
-  a: (number | null)[];
-  b: (number | null)[];
+  terms: TermData[][];
   formula: string[];
   exponent: (number | null)[];
   exponent_low: (number | null)[];
   exponent_high: (number | null)[];
   confidence: (number | null)[];
   spread: (number | null)[];
+  outliers: number[];
+  alternatives: [string, number][][];
   verdict: number[];
   reason: number[];
-  pieces: { routine: number; from: number; to: number; class: string; power: number; a: number; b: number }[];
+  pieces: { routine: number; from: number; to: number; class: string; power: number; formula: string; terms: TermData[] }[];
 }
+
+/** Class, its K, coefficient, shift, rate. */
+export type TermData = [string, number, number, number, number];
 
 /** A reason for which the page cannot be shown, for the user to read. */
 export class Unreadable extends Error {}

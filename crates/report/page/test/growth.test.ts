@@ -4,7 +4,7 @@ import { CLASSES, classOf, growthLabel, growthOrder, growthWords, pace } from ".
 import { overtakes, place, positions, read } from "../src/growth/forecast.ts";
 import { guessed, trend } from "../src/growth/guess.ts";
 import { comparison, headline, type Part } from "../src/growth/headline.ts";
-import { costAt, type Fit } from "../src/growth/model.ts";
+import { bandFactor, costAt, type Fit } from "../src/growth/model.ts";
 import { decode, decodeMeans } from "../src/growth/points.ts";
 import { classChanged, context, costRatio, filter, match, sort } from "../src/growth/rows.ts";
 import { logSplits, rangeX, rangeY } from "../src/scale.ts";
@@ -50,16 +50,23 @@ test("points are decoded as they were encoded", () => {
   assert.deepEqual(decodeMeans(bytes, 2, 2), { n: p.n, mean: Float64Array.of(12, 2 ** 64) });
 });
 
+const term = (key: string, coefficient: number) => ({ growth: { class: classOf(key), power: 0 }, coefficient, shift: 0, rate: 1 });
+
 test("a fit is evaluated piece by piece, and by its last piece beyond", () => {
   const fit = {
-    growth: { class: classOf("n"), power: 0 }, a: 1, b: 2,
+    growth: { class: classOf("n"), power: 0 },
+    terms: [term("1", 1), term("n", 2)],
     pieces: [
-      { from: 1, to: 10, growth: { class: classOf("1"), power: 0 }, a: 50, b: 0 },
-      { from: 10, to: 100, growth: { class: classOf("n"), power: 0 }, a: 0, b: 5 },
+      { from: 1, to: 9, terms: [term("1", 50)] },
+      // A gradual onset: the quadratic term sets in at 10.
+      { from: 10, to: 100, terms: [term("1", 50), { ...term("n^2", 0.5), shift: 10 }] },
     ],
   } as unknown as Fit;
-  assert.deepEqual([5, 10, 20, 1000].map((n) => costAt(fit, n)), [50, 50, 100, 5000]);
+  assert.deepEqual([0.5, 5, 9.5, 10, 20, 110].map((n) => costAt(fit, n)), [50, 50, 50, 50, 100, 5050]);
   assert.equal(costAt({ ...fit, pieces: [] }, 3), 7);
+  assert.equal(costAt({ ...fit, pieces: [], terms: [{ ...term("2^n", 1), rate: 0.5 }] }, 6), 8);
+  assert.equal(costAt({ ...fit, pieces: [], terms: [term("1", -5)] }, 3), 0);
+  assert.ok(Math.abs(bandFactor({ ...fit, spread: 0.1 }) - 1.2054) < 1e-3);
   assert.ok(Number.isNaN(costAt({ ...fit, growth: null }, 3)));
 });
 

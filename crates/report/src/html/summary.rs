@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use analyse::{GrowthAnalysis, RoutineAnalysis};
-use fit::{Class, Fit, Verdict};
-use profile::{Cost, Exit, Metric};
+use fit::{Class, Fit, Term, Verdict};
+use profile::{Cost, Exit, Metric, Point, ThreadPoints};
 use serde::Serialize;
 
 use super::columns;
@@ -75,6 +75,8 @@ struct Routines<'a> {
     file: Vec<usize>,
     line: Vec<u32>,
     threads: Vec<&'a [u64]>,
+    /// Per thread its id, calls and cumulative cost; empty when not kept apart.
+    by_thread: Vec<Vec<(u64, u64, u64)>>,
     calls: Vec<u64>,
     cost_total: Vec<u64>,
     cost_self: Vec<u64>,
@@ -97,14 +99,17 @@ struct Fits<'a> {
     class: Vec<Option<usize>>,
     /// The K of `n^K`, 0 otherwise.
     power: Vec<f32>,
-    a: Vec<f64>,
-    b: Vec<f64>,
+    /// The curve, of the last piece if there are several.
+    terms: Vec<Vec<TermOf>>,
     formula: Vec<&'a str>,
     exponent: Vec<f32>,
     exponent_low: Vec<f32>,
     exponent_high: Vec<f32>,
     confidence: Vec<f32>,
     spread: Vec<f32>,
+    outliers: Vec<usize>,
+    /// Other classes that explain the data, with their probabilities.
+    alternatives: Vec<Vec<(String, f32)>>,
     verdict: Vec<u8>,
     reason: Vec<usize>,
     pieces: Vec<PieceOf>,
@@ -115,11 +120,14 @@ struct PieceOf {
     routine: usize,
     from: f64,
     to: f64,
-    class: String,
+    class: &'static str,
     power: f64,
-    a: f64,
-    b: f64,
+    formula: String,
+    terms: Vec<TermOf>,
 }
+
+/// Class, its K, coefficient, shift and rate.
+type TermOf = (&'static str, f64, f64, f64, f64);
 
 /// Distinct strings in order of first use.
 #[derive(Default)]
@@ -216,6 +224,10 @@ impl<'a> Routines<'a> {
         self.file.push(strings.add(&routine.file));
         self.line.push(routine.line);
         self.threads.push(&routine.threads);
+        let sum = |points: &[Point], f: fn(&Point) -> u64| points.iter().map(f).fold(0, u64::saturating_add);
+        let of_thread =
+            |t: &ThreadPoints| (t.thread, sum(&t.points, |p| p.calls), sum(&t.points, |p| p.real_sum));
+        self.by_thread.push(routine.by_thread.iter().map(of_thread).collect());
         self.calls.push(r.calls);
         self.cost_total.push(r.cost_total);
         self.cost_self.push(r.cost_self);
@@ -232,17 +244,18 @@ impl<'a> Routines<'a> {
 
 impl<'a> Fits<'a> {
     fn push(&mut self, routine: usize, fit: &'a Fit, strings: &mut Strings<'a>) {
-        let coefficient = |i: usize| fit.coefficients.get(i).copied().unwrap_or(0.0);
         self.class.push(fit.class.map(|c| strings.add(key(c))));
         self.power.push(fit.class.map_or(0.0, power) as f32);
-        self.a.push(coefficient(0));
-        self.b.push(coefficient(1));
+        self.terms.push(terms(&fit.terms));
         self.formula.push(&fit.formula);
         self.exponent.push(fit.exponent as f32);
         self.exponent_low.push(fit.exponent_ci[0] as f32);
         self.exponent_high.push(fit.exponent_ci[1] as f32);
         self.confidence.push(fit.confidence as f32);
         self.spread.push(fit.spread as f32);
+        self.outliers.push(fit.outliers);
+        let others = fit.alternatives.iter().filter(|(class, _)| Some(*class) != fit.class);
+        self.alternatives.push(others.map(|&(class, p)| (class.to_string(), p as f32)).collect());
         self.verdict.push(match fit.verdict {
             Verdict::Confident => 0,
             Verdict::Tentative => 1,
@@ -253,12 +266,16 @@ impl<'a> Fits<'a> {
             routine,
             from: p.from,
             to: p.to,
-            class: key(p.class).to_owned(),
+            class: key(p.class),
             power: power(p.class),
-            a: p.coefficients.first().copied().unwrap_or(0.0),
-            b: p.coefficients.get(1).copied().unwrap_or(0.0),
+            formula: fit::formula::curve(&p.terms),
+            terms: terms(&p.terms),
         }));
     }
+}
+
+fn terms(terms: &[Term]) -> Vec<TermOf> {
+    terms.iter().map(|t| (key(t.class), power(t.class), t.coefficient, t.shift, t.rate)).collect()
 }
 
 /// The class without its parameter.

@@ -353,10 +353,17 @@ export class Detail {
           row("Calls", "Activations", (x) => amount(x.routine.calls)),
           row("Input sizes", "Distinct sizes, and their range", (x) => `${exact(x.routine.pointCount)}, from ${si(x.routine.nMin)} to ${si(x.routine.nMax)}`),
           row("Exponent", "Of the best power law, with its 95 % confidence interval", (x) => interval(x.fit)),
+          s.sides.some((x) => x.fit.alternatives.length > 0)
+            ? row("Also possible", "Other classes that explain the data, with their probabilities", (x) => alternatives(x.fit))
+            : null,
+          s.sides.some((x) => x.fit.outliers > 0)
+            ? row("Outliers", "Sizes that the curve does not explain and that were set aside", (x) => count(x.fit.outliers, "size"))
+            : null,
           row("Threads", "Ids of the threads that ran it", (x) => threads(x.routine)),
         ),
       ),
       s.sides.filter((side) => side.fit.pieces.length > 1).map((side) => regimes(side)),
+      s.sides.filter((side) => side.routine.byThread.length > 1).map((side) => threadTable(side)),
     );
   }
 
@@ -410,7 +417,7 @@ function verdict(side: Side): HTMLElement {
 
 /** Powers as people write them. */
 function pretty(formula: string): string {
-  return formula.replace(/n\^2(?![.\d])/g, "n²").replace(/n\^3(?![.\d])/g, "n³").replace(/2\^n/g, "2ⁿ").replace(/sqrt n/g, "√n");
+  return formula.replace(/n\^2(?![.\d])/g, "n²").replace(/n\^3(?![.\d])/g, "n³").replace(/2\^n/g, "2ⁿ").replace(/ - /g, " − ").replace(/sqrt n/g, "√n");
 }
 
 function interval(fit: Fit): string {
@@ -425,6 +432,29 @@ function threads(routine: Routine): string {
   if (ids.length === 0) return "not known";
   const shown = ids.slice(0, THREADS_SHOWN).join(", ");
   return `${exact(ids.length)}: ${shown}${ids.length > THREADS_SHOWN ? ", …" : ""}`;
+}
+
+function alternatives(fit: Fit): string {
+  if (fit.alternatives.length === 0) return "–";
+  return fit.alternatives.slice(0, 3).map(([c, p]) => `${pretty(c)} (${percent(p)})`).join(", ");
+}
+
+function threadTable(side: Side): HTMLElement {
+  const list = [...side.routine.byThread].sort((x, y) => y[2] - x[2]);
+  const whole = Math.max(1, list.reduce((sum, t) => sum + t[2], 0));
+  return h(
+    "table",
+    { class: "regimes" },
+    h("caption", null, `By thread${side.tag && `, run ${side.tag}`}`),
+    h("thead", null, h("tr", null, ["Thread", "Calls", "Cost", "Of its cost"].map((t) => h("th", { scope: "col" }, t)))),
+    h(
+      "tbody",
+      null,
+      list.slice(0, THREADS_SHOWN).map(([id, calls, cost]) =>
+        h("tr", null, h("td", null, String(id)), h("td", null, si(calls)), h("td", null, si(cost)), h("td", null, percent(cost / whole))),
+      ),
+    ),
+  );
 }
 
 function regimes(side: Side): HTMLElement {
@@ -443,7 +473,7 @@ function regimes(side: Side): HTMLElement {
           h("td", null, si(p.from)),
           h("td", null, si(p.to)),
           h("td", null, badge(p.growth, null)),
-          h("td", null, p.growth.class.key === "1" ? si(p.a + p.b) : `${si(p.a)} + ${p.b.toPrecision(3)} · ${growthLabel(p.growth)}`),
+          h("td", null, code(pretty(p.formula))),
         ),
       ),
     ),

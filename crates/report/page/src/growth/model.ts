@@ -1,31 +1,41 @@
 // What the growth views work with: runs and routines as objects over the columns of the data.
 
 import { classOf, type Growth } from "../classes.ts";
-import type { FitColumns, RunData } from "../data.ts";
+import type { FitColumns, RunData, TermData } from "../data.ts";
 import { basename } from "../format.ts";
 import { decode, decodeMeans, type Points } from "./points.ts";
 
 export type Verdict = "confident" | "tentative" | "unknown";
 const VERDICTS: readonly Verdict[] = ["confident", "tentative", "unknown"];
 
+/** One term of a curve: `coefficient · g(rate · (n − shift))`, nothing below `shift`. */
+export interface Term {
+  readonly growth: Growth;
+  readonly coefficient: number;
+  readonly shift: number;
+  readonly rate: number;
+}
+
 export interface Piece {
   readonly from: number;
   readonly to: number;
   readonly growth: Growth;
-  readonly a: number;
-  readonly b: number;
+  readonly formula: string;
+  readonly terms: readonly Term[];
 }
 
 export interface Fit {
   readonly growth: Growth | null;
-  readonly a: number;
-  readonly b: number;
+  readonly terms: readonly Term[];
   readonly formula: string;
   readonly exponent: number;
   readonly exponentLow: number;
   readonly exponentHigh: number;
   readonly confidence: number;
   readonly spread: number;
+  readonly outliers: number;
+  /** Other classes that explain the data, with their probabilities. */
+  readonly alternatives: readonly (readonly [string, number])[];
   readonly verdict: Verdict;
   readonly reason: string;
   readonly pieces: readonly Piece[];
@@ -44,6 +54,7 @@ export interface Routine {
   readonly file: string;
   readonly line: number;
   readonly threads: readonly number[];
+  readonly byThread: readonly (readonly [id: number, calls: number, cost: number])[];
   readonly calls: number;
   readonly cost: number;
   readonly costSelf: number;
@@ -120,6 +131,7 @@ export class Run {
         file,
         line: c.line[i]!,
         threads: c.threads[i]!,
+        byThread: c.by_thread[i]!,
         calls: c.calls[i]!,
         cost: c.cost_total[i]!,
         costSelf: c.cost_self[i]!,
@@ -178,37 +190,52 @@ function piecesOf(columns: FitColumns): Map<number, Piece[]> {
   const out = new Map<number, Piece[]>();
   for (const p of columns.pieces) {
     const list = out.get(p.routine) ?? [];
-    list.push({ from: p.from, to: p.to, growth: { class: classOf(p.class), power: p.power }, a: p.a, b: p.b });
+    list.push({ from: p.from, to: p.to, growth: { class: classOf(p.class), power: p.power }, formula: p.formula, terms: p.terms.map(termOf) });
     out.set(p.routine, list);
   }
   return out;
+}
+
+function termOf([key, power, coefficient, shift, rate]: TermData): Term {
+  return { growth: { class: classOf(key), power }, coefficient, shift, rate };
 }
 
 function fitOf(c: FitColumns, i: number, strings: string[], pieces: Piece[]): Fit {
   const key = c.class[i];
   return {
     growth: key === null || key === undefined ? null : { class: classOf(strings[key]!), power: c.power[i]! },
-    a: c.a[i] ?? NaN,
-    b: c.b[i] ?? NaN,
+    terms: c.terms[i]!.map(termOf),
     formula: c.formula[i]!,
     exponent: c.exponent[i] ?? NaN,
     exponentLow: c.exponent_low[i] ?? NaN,
     exponentHigh: c.exponent_high[i] ?? NaN,
     confidence: c.confidence[i] ?? NaN,
     spread: c.spread[i] ?? 0,
+    outliers: c.outliers[i]!,
+    alternatives: c.alternatives[i]!,
     verdict: VERDICTS[c.verdict[i]!] ?? "unknown",
     reason: strings[c.reason[i]!] ?? "",
     pieces,
   };
 }
 
-/** The fitted cost at size n: that of the piece that n lies in, or of the nearest one. `NaN` when unknown. */
+/**
+ * The fitted cost at size n, by the regime that n falls into: a regime ends where the next one begins. `NaN` when
+ * unknown. The same as `Fit::predict`.
+ */
 export function costAt(fit: Fit, n: number): number {
   if (!fit.growth) return NaN;
-  const last = fit.pieces.length - 1;
-  for (let i = 0; i <= last; i++) {
-    const p = fit.pieces[i]!;
-    if (n <= p.to || i === last) return p.a + p.b * p.growth.class.g(n, p.growth.power);
+  let terms = fit.pieces[0]?.terms ?? fit.terms;
+  for (const piece of fit.pieces) if (n >= piece.from) terms = piece.terms;
+  let cost = 0;
+  for (const t of terms) {
+    if (t.shift > 0 && n <= t.shift) continue;
+    cost += t.coefficient * t.growth.class.g(Math.max(0, t.rate * (n - t.shift)), t.growth.power);
   }
-  return fit.a + fit.b * fit.growth.class.g(n, fit.growth.power);
+  return Math.max(0, cost);
+}
+
+/** The factor by which 95 % of the costs lie above or below the curve at most. */
+export function bandFactor(fit: Fit): number {
+  return (1 + Math.max(0, fit.spread)) ** 1.96;
 }

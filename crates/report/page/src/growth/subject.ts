@@ -2,7 +2,7 @@
 
 import type { Curve, Marker, Series } from "../chart.ts";
 import { growthLabel } from "../classes.ts";
-import { costAt, type Fit, type Routine, type Run } from "./model.ts";
+import { bandFactor, costAt, type Fit, type Routine, type Run } from "./model.ts";
 import { means, type Points } from "./points.ts";
 import type { Row } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -88,12 +88,11 @@ export function fitCurves(s: Subject): Curve[] {
     .map((side) => ({
       label: `fit${side.tag && " " + side.tag} ${growthLabel(side.fit.growth)}`,
       f: (n: number) => costAt(side.fit, n),
-      // Two standard deviations: 19 of 20 costs lie in it.
-      band: 2 * side.fit.spread,
+      band: bandFactor(side.fit),
       color: side.tag === "B" ? "--run-b" : "--fit",
       ...(side.fit.verdict === "tentative" ? { dash: [6, 4] } : {}),
       from: side.routine.nMin,
       to: side.routine.nMax,
-      title: `Fitted curve; the band holds 95 % of the costs (± ${(200 * side.fit.spread).toFixed(0)} %)`,
+      title: `Fitted curve; the band holds 95 % of the costs (up to ${((bandFactor(side.fit) - 1) * 100).toFixed(0)} % more)`,
     }));
 }
