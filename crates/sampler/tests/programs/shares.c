@@ -14,7 +14,7 @@ __attribute__((noinline)) unsigned long heavy(unsigned long x) { return spin(x, 
 __attribute__((noinline)) unsigned long light(unsigned long x) { return spin(x, 1000) + 1; }
 __attribute__((noinline)) unsigned long work(unsigned long x) { return heavy(x) ^ light(x); }
 
-static void *run(void *arg) {
+void *run(void *arg) {
     unsigned long x = (unsigned long)arg;
     for (int i = 0; i < rounds; i++)
         x += work(x);
