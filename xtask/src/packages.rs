@@ -1,38 +1,33 @@
 //! Debian packages that a task needs: installed when we are root, otherwise named with the command to paste.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
 use crate::shell;
 
-/// A package and a file that proves it installed, whoever installed it.
+/// A package and a command that proves it installed, whoever installed it.
 pub struct Package {
     /// Debian's name.
     pub name: &'static str,
-    /// A path that exists when it is installed.
+    /// A command that is on the PATH when it is installed.
     pub proof: &'static str,
 }
 
 /// For compiling test programs.
 pub const COMPILERS: &[Package] = &[
-    Package { name: "gcc", proof: "/usr/bin/gcc" },
-    Package { name: "g++", proof: "/usr/bin/g++" },
-    Package { name: "binutils", proof: "/usr/bin/objcopy" },
+    Package { name: "gcc", proof: "gcc" },
+    Package { name: "g++", proof: "g++" },
+    Package { name: "binutils", proof: "objcopy" },
 ];
 
 /// For testing the page in a real browser.
-pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "/usr/bin/chromium" }];
+pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "chromium" }];
 
 /// Installs what is missing of `packages`, or says how to.
 pub fn ensure(packages: &[&[Package]]) -> Result<()> {
-    let missing: Vec<&str> = packages
-        .iter()
-        .flat_map(|list| list.iter())
-        .filter(|p| !Path::new(p.proof).exists())
-        .map(|p| p.name)
-        .collect();
+    let missing: Vec<&str> =
+        packages.iter().flat_map(|list| list.iter()).filter(|p| !on_path(p.proof)).map(|p| p.name).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -51,6 +46,11 @@ pub fn ensure(packages: &[&[Package]]) -> Result<()> {
         .status()?;
     anyhow::ensure!(status.success(), "apt-get install {list} failed: {status}");
     Ok(())
+}
+
+fn on_path(command: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(command).is_file())
 }
 
 fn is_root() -> Result<bool> {

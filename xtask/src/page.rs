@@ -14,8 +14,7 @@ use crate::packages::{self, Package};
 use crate::shell;
 
 /// For building the page.
-const NODE: &[Package] =
-    &[Package { name: "nodejs", proof: "/usr/bin/node" }, Package { name: "npm", proof: "/usr/bin/npm" }];
+const NODE: &[Package] = &[Package { name: "nodejs", proof: "node" }, Package { name: "npm", proof: "npm" }];
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{packages, shell, tidy};
+use crate::{packages, page, shell, tidy};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -27,6 +27,7 @@ pub fn run(_args: &Args) -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     tidy::run()?;
+    page::test()?;
     let mut tally = Tally::default();
     let documentation = cargo_test(&["cargo", "test", "--workspace", "--doc", "--no-fail-fast"], &mut tally);
     let tests = cargo_test(&["cargo", "test", "--workspace", "--all-targets", "--no-fail-fast"], &mut tally);
