@@ -128,7 +128,7 @@ ROUTINE long run_sorts(int *v, int *spare, int n) {
     fill(v, n);
     comb_sort(v, n);
     checksum += v[n / 2];
-    if (n <= 400) {
+    if (n <= 1500) {
         fill(v, n);
         insertion_sort(v, n);
         checksum += v[n / 2];
@@ -137,7 +137,7 @@ ROUTINE long run_sorts(int *v, int *spare, int n) {
 }
 
 int main(void) {
-    enum { LARGEST = 4096, MATRIX = 28, KEYS = 256 };
+    enum { LARGEST = 4096, MATRIX = 48, KEYS = 256 };
     static int v[LARGEST], spare[LARGEST], keys[KEYS];
     static double a[MATRIX * MATRIX], b[MATRIX * MATRIX], c[MATRIX * MATRIX];
     static struct node nodes[KEYS];

@@ -85,8 +85,10 @@ fn c(compiler: &'static str, tools: &[&'static str], flags: &str) -> Cell {
         check_against_addr2line(&object, &program, if flags.contains("static") { 3 } else { 1 });
         let kept = object.functions_named("dropped");
         assert_eq!(kept.is_empty(), flags.contains("gc-sections") || flags.contains("-flto"), "{kept:?}");
-        for range in object.code_of_line(|file| file.ends_with("/marks.c"), lines_with("marks.c", "puts(")[0])
-        {
+        let line = lines_with("marks.c", "puts(")[0];
+        let calls = object.code_of_line(|file| file.ends_with("/marks.c"), line);
+        assert!(!calls.is_empty());
+        for range in calls {
             let frames = object.resolve(range.start);
             assert_eq!(frames.outermost().unwrap().function.as_ref().unwrap().readable(), "main");
         }
