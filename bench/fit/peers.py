@@ -1,6 +1,6 @@
 """Fits the sets on standard input with the fitters that PyPI has, for `cargo xtask bench fit`.
 
-In:  {"sets": [{"n": [...], "y": [...]}, ...], "segmented": bool}
+In:  {"sets": [{"n": [...], "y": [...]}, ...], "speed": "fast" | "slow" | "slowest"}
 Out: {"NAME": {"answers": [{"class": "n log n" | null, "broken": bool}, ...], "seconds": S}, ...}
 
 Every fitter runs with its defaults. An answer is put in the words that Farsight uses; what those have no word for
@@ -117,8 +117,10 @@ def answer(job):
 
 def main():
     request = json.load(sys.stdin)
-    fitters = {"big_O": big_o, "Extra-P basic": basic, "Extra-P refining": refining}
-    if request["segmented"]:
+    fitters = {"big_O": big_o}
+    if request["speed"] != "fast":
+        fitters |= {"Extra-P basic": basic, "Extra-P refining": refining}
+    if request["speed"] == "slowest":
         fitters["Extra-P segm."] = segmented
     result = {}
     with ProcessPoolExecutor() as pool:

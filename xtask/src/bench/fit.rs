@@ -11,7 +11,7 @@ mod peers;
 mod score;
 mod sets;
 
-use peers::Peer;
+use peers::{Peer, Speed};
 use score::{Answer, Score, share};
 use sets::{Set, Truth};
 
@@ -31,6 +31,12 @@ pub struct Args {
     /// Only our own fitter.
     #[arg(long)]
     no_peers: bool,
+    /// Also run the slow peers on the varied sets.
+    #[arg(long)]
+    all_peers: bool,
+    /// Sets for each family and number of points.
+    #[arg(long, default_value_t = SEEDS)]
+    seeds: u64,
     /// First seed of the generated sets.
     #[arg(long, default_value_t = SEED)]
     seed: u64,
@@ -43,7 +49,7 @@ pub fn run(args: Args) -> Result<()> {
     if !args.quick && cfg!(debug_assertions) {
         return rerun_optimized();
     }
-    let seeds = if args.quick { QUICK_SEEDS } else { SEEDS };
+    let seeds = if args.quick { QUICK_SEEDS } else { args.seeds };
     let base = Part::new("Base: one set per family", &sets::STANDARD, sets::base(args.seed));
     let standard = Part::new(
         "Standard: fixed coefficients, 2 % noise",
@@ -55,8 +61,10 @@ pub fn run(args: Args) -> Result<()> {
         &sets::VARIED,
         generate(sets::varied, sets::VARIED.len(), args.seed, seeds),
     );
-    for part in [&base, &standard, &varied] {
-        let peers = if args.quick || args.no_peers { Vec::new() } else { peers::ask(&part.sets)? };
+    // Extra-P takes half a second for a curve, its segmented modeler several.
+    let varied_speed = if args.all_peers { Speed::Slow } else { Speed::Fast };
+    for (part, speed) in [(&base, Speed::Slowest), (&standard, Speed::Slow), (&varied, varied_speed)] {
+        let peers = if args.quick || args.no_peers { Vec::new() } else { peers::ask(&part.sets, speed)? };
         part.print(&peers);
         if args.wrong {
             part.print_wrong();

@@ -22,7 +22,20 @@ pub struct Peer {
 #[derive(Serialize)]
 struct Request {
     sets: Vec<RequestSet>,
-    segmented: bool,
+    /// Up to which speed peers take part.
+    speed: Speed,
+}
+
+/// How long peers may take.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Speed {
+    /// Milliseconds for a curve.
+    Fast,
+    /// Half a second.
+    Slow,
+    /// Several seconds.
+    Slowest,
 }
 
 #[derive(Serialize)]
@@ -43,8 +56,8 @@ struct ResponseAnswer {
     broken: bool,
 }
 
-/// Asks all peers. Extra-P's segmented modeler, which takes seconds for a curve, only where there are few.
-pub fn ask(sets: &[Set]) -> Result<Vec<Peer>> {
+/// Asks all peers that are fast enough.
+pub fn ask(sets: &[Set], speed: Speed) -> Result<Vec<Peer>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = environment(&root)?;
     let request = Request {
@@ -55,7 +68,7 @@ pub fn ask(sets: &[Set]) -> Result<Vec<Peer>> {
                 y: set.samples.iter().map(|s| s.y).collect(),
             })
             .collect(),
-        segmented: sets.len() <= 20,
+        speed,
     };
     let mut child = Command::new(python)
         .arg(root.join("bench/fit/peers.py"))
