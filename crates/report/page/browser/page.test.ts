@@ -352,6 +352,14 @@ test("names are shown and never obeyed", async () => {
   assert.ok(wide <= 1440, `nothing is wider than the window: ${wide}`);
 });
 
+test("what the analysis itself concludes is shown", async () => {
+  const page = await open("real");
+  assert.match(await said(page.locator("h1")), /routines? grows? faster than n log n; str_tolower is n² and will be \d+ % of the run at 10× the input/);
+  assert.match(await said(page.locator(".judgement")), /n²cost ≈ [\d.]+ \+ [\d.]+·n²Twice the input costs four times as much\. Confident/);
+  assert.match(await said(page.locator(".news")), /str_tolower overtakes addword at \d/);
+  for (const name of ["real-hostile"]) await open(name);
+});
+
 test("nothing to say is said", async () => {
   assert.equal(await said((await open("unknown")).locator("h1")), "No growth can be named yet.");
   assert.equal(await said((await open("empty")).locator("h1")), "No routine was recorded.");
