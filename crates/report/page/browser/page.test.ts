@@ -50,6 +50,9 @@ async function open(name: string, hash = "", options: BrowserContextOptions = {}
   return page;
 }
 
+/** Charts are drawn when they have been seen. */
+const drawn = (page: Page): Promise<unknown> => page.waitForSelector(".card.main canvas");
+
 const plain = (s: string | null): string => (s ?? "").replace(/[\u00a0\u202f]/g, " ").trim();
 const said = async (l: Locator): Promise<string> => plain(await l.textContent());
 /** The names of the rows in view, in order. */
@@ -80,6 +83,7 @@ test("a routine is shown in words, numbers and plots", async () => {
   assert.match(await said(page.locator(".judgement")), /n².*cost ≈ .*Twice the input costs four times as much\. Confident \(98 %\)\./);
   const titles = await page.locator(".detail .card h3").allTextContents();
   assert.deepEqual(titles, ["Forecast", "Guess ratio", "Total cost", "Workload", "Variance", "Input"]);
+  await drawn(page);
   const legend = await page.locator(".card.main .legend button").allTextContents();
   assert.deepEqual(legend, ["worst", "best", "average", "fit n²"]);
   assert.match(await said(page.locator(".facts-table")), /Exponent2\.00 ± 0\.0\d, 95 % interval 1\.9\d to 2\.0\dThreads1: 1/);
@@ -99,6 +103,7 @@ test("plots have ink", async () => {
       for (let i = 3; i < data.length; i += 4) if (data[i]) n++;
       return n;
     });
+  await drawn(page);
   assert.ok((await inked(".card.main canvas")) > 5000);
   assert.ok((await inked(".spark")) > 50);
   for (const title of ["Forecast", "Guess ratio", "Total cost", "Workload", "Variance"]) {
@@ -227,7 +232,8 @@ test("the slider ranks anew, and says who overtakes whom", async () => {
   assert.match(await said(page.locator(".news")), /str_tolower overtakes addword at 2(\.\d)?×, \d+ % then/);
   assert.match(await said(page.locator("h1")), /at 100× the input/);
   assert.equal(await said(page.locator(".head .cell.then")), "At 100×↓");
-  assert.match(await said(page.locator("[aria-label='Forecast'].card .note")), /^At 100×: \d+ % of the run/);
+  // The plots follow with the next frame.
+  await page.locator("[aria-label='Forecast'].card .note", { hasText: /^At 100×: \d+\s% of the run/ }).waitFor();
   await page.click(".presets button >> nth=3");
   assert.equal(await said(page.locator(".factor")), "1000×");
   // What is not known is not forecast, and comes last.
@@ -238,6 +244,7 @@ test("the slider ranks anew, and says who overtakes whom", async () => {
 test("axes, series, self cost and the guess can be chosen", async () => {
   const page = await open("wf");
   const picture = async (): Promise<string> => page.locator(".card.main canvas").evaluate((c) => (c as HTMLCanvasElement).toDataURL());
+  await drawn(page);
   const seen = new Set([await picture()]);
   const differs = async (what: string): Promise<void> => {
     const now = await picture();
@@ -268,6 +275,7 @@ test("a drag zooms all plots, a double click resets them", async () => {
   const page = await open("wf");
   const over = page.locator(".card.main .u-over");
   const picture = async (): Promise<string> => page.locator(".card.main canvas").evaluate((c) => (c as HTMLCanvasElement).toDataURL());
+  await drawn(page);
   const whole = await picture();
   const box = (await over.boundingBox())!;
   await page.mouse.move(box.x + 60, box.y + 100);
@@ -313,6 +321,7 @@ test("two runs are laid side by side", async () => {
   assert.match(await said(page.locator(".more")), /1 routine only in B/);
   const keys = await page.locator(".head [data-sort]").evaluateAll((b) => b.map((x) => (x as HTMLElement).dataset["sort"]!));
   assert.deepEqual(keys.slice(2, 6), ["class", "classB", "costRatio", "shareDelta"]);
+  await drawn(page);
   assert.deepEqual(await page.locator(".card.main .legend button[aria-pressed=true]").allTextContents(), ["average A", "average B", "fit A n²", "fit B n"]);
   assert.equal(await page.locator(".judgement").count(), 2);
   await page.check("text=class changed");
@@ -350,6 +359,14 @@ test("names are shown and never obeyed", async () => {
   assert.equal(await page.title(), 'b>"& · Farsight');
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 1440, `nothing is wider than the window: ${wide}`);
+});
+
+test("what the analysis itself concludes is shown", async () => {
+  const page = await open("real");
+  assert.match(await said(page.locator("h1")), /routines? grows? faster than n log n; str_tolower is n² and will be \d+ % of the run at 10× the input/);
+  assert.match(await said(page.locator(".judgement")), /n²cost ≈ [\d.]+ \+ [\d.]+·n²Twice the input costs four times as much\. Confident/);
+  assert.match(await said(page.locator(".news")), /str_tolower overtakes addword at \d/);
+  for (const name of ["real-hostile"]) await open(name);
 });
 
 test("nothing to say is said", async () => {

@@ -126,6 +126,7 @@ export class Chart {
       { rootMargin: "120px" },
     );
     this.sight.observe(this.plot);
+    window.addEventListener("beforeprint", this.print);
     this.forget = onChange(() => this.draw());
   }
 
@@ -137,9 +138,16 @@ export class Chart {
   destroy(): void {
     this.observer.disconnect();
     this.sight.disconnect();
+    window.removeEventListener("beforeprint", this.print);
     this.forget();
     this.drop();
   }
+
+  /** Paper has no view to come into. */
+  private readonly print = (): void => {
+    this.seen = true;
+    if (this.stale) this.draw();
+  };
 
   private drop(): void {
     if (!this.u) return;

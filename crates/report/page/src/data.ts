@@ -29,6 +29,8 @@ export interface RunData {
   external_share: number;
   factors: number[];
   unextrapolated_share: number[];
+  /** Who overtakes whom, by position, at which factor, at the earliest and at the latest. */
+  overtakes: [number, number, number, number, number | null][];
   strings: string[];
   routines: RoutineColumns;
   excerpts: { routine: number; start: number; lines: string[] }[];

@@ -84,19 +84,22 @@ test("forecasts are read straight on log-log axes", () => {
 });
 
 test("who overtakes whom, and where", () => {
-  const r = run([
-    { name: "up", forecast: [0.1, 0.4, 0.8, 0.9], class: "n^2" },
-    { name: "down", forecast: [0.4, 0.1, 0.02, 0.01] },
-    { name: "dust", forecast: [0.001, 0.004, 0.004, 0.004] },
-    { name: "unknown", class: null },
-  ]);
-  assert.deepEqual(overtakes(r, 1), []);
-  const [one, ...rest] = overtakes(r, 10);
-  assert.equal(rest.length, 0);
-  assert.deepEqual([one!.routine.name, one!.passes.name], ["up", "down"]);
-  assert.ok(Math.abs(one!.at - Math.sqrt(10)) < 1e-3);
-  assert.deepEqual([...positions(r, place([1, 10, 100, 1000], 1))], [2, 1, 3, 0]);
-  assert.deepEqual([...positions(r, place([1, 10, 100, 1000], 10))], [1, 2, 3, 0]);
+  const r = run(
+    [
+      { name: "up", share: 0.1, forecast: [0.1, 0.4, 0.8, 0.9], class: "n^2" },
+      { name: "down", share: 0.4, forecast: [0.4, 0.2, 0.02, 0.01] },
+      { name: "mid", share: 0.2, forecast: [0.2, 0.3, 0.04, 0.03] },
+      { name: "unknown", class: null },
+    ],
+    0,
+    { overtakes: [[0, 2, 2, 1.5, 3], [0, 1, 3, 2, 4], [2, 1, 5, 4, null]] },
+  );
+  const told = (factor: number): string[] => overtakes(r, factor).map((o) => `${o.routine.name} ${o.passes.name} ${o.at} ${o.latest}`);
+  assert.deepEqual(told(1), []);
+  assert.deepEqual(told(2.5), ["up mid 2 3"]);
+  assert.deepEqual(told(10), ["up down 3 4", "mid down 5 null"]);
+  assert.deepEqual([...positions(r, place([1, 10, 100, 1000], 1))], [3, 1, 2, 0]);
+  assert.deepEqual([...positions(r, place([1, 10, 100, 1000], 10))], [1, 3, 2, 0]);
 });
 
 test("the headline names the routine to look at", () => {

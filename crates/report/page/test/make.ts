@@ -40,7 +40,7 @@ export function run(routines: Made[], index = 0, change: Partial<RunData> = {}):
     program: "/bin/x", build_id: "", command: ["/bin/x"], exit_code: 0, exit_signal: null, started_unix_ms: 0, wall_ns: 1,
     cpu_ns: 1, problems: [], metric: "trms", cost: "blocks", cell_bytes: 4, size_error: 0, activations: 1, cost_total: 100,
     input_volume: 1, thread_induced_share: 0, external_share: 0, factors: [1, 10, 100, 1000],
-    unextrapolated_share: [0, 0, 0, 0], strings, excerpts: [],
+    unextrapolated_share: [0, 0, 0, 0], overtakes: [], strings, excerpts: [],
     routines: {
       id: column((r) => r.id ?? r.name),
       name: column((r) => r.name),

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use analyse::{GrowthAnalysis, RoutineAnalysis};
+use analyse::{GrowthAnalysis, RoutineAnalysis, overtakes};
 use fit::{Class, Fit, Term, Verdict};
 use profile::{Cost, Exit, Metric, Point, ThreadPoints};
 use serde::Serialize;
@@ -18,6 +18,8 @@ use super::{PageRun, routine_id};
 
 /// Version of the agreement between this module and the page's `data.ts`.
 const VERSION: u32 = 1;
+/// The soonest ones are what the user asks about.
+const OVERTAKES_MAX: usize = 1000;
 
 /// What the page reads first.
 #[derive(Serialize)]
@@ -59,6 +61,9 @@ struct GrowthRun<'a> {
     external_share: f64,
     factors: &'a [f64],
     unextrapolated_share: &'a [f64],
+    /// Who overtakes whom, by position in the table, at which factor, and the earliest and latest factor that
+    /// the intervals allow.
+    overtakes: Vec<(usize, usize, f64, f64, Option<f64>)>,
     strings: Vec<&'a str>,
     routines: Routines<'a>,
     excerpts: Vec<Excerpt>,
@@ -195,6 +200,11 @@ impl<'a> GrowthRun<'a> {
             external_share: analysis.totals.external_share,
             factors: &analysis.factors,
             unextrapolated_share: &analysis.unextrapolated_share,
+            overtakes: overtakes(analysis)
+                .iter()
+                .map(|o| (o.rising, o.overtaken, o.factor, o.range.0, o.range.1))
+                .take(OVERTAKES_MAX)
+                .collect(),
             strings: strings.list,
             routines,
             excerpts,

@@ -80,15 +80,15 @@ export class Detail {
         "div",
         { class: "toolbar" },
         this.kind,
-        h("span", { class: "axis-label" }, "x"), this.scaleX,
-        h("span", { class: "axis-label" }, "y"), this.scaleY,
+        h("span", { class: "axis" }, "x", this.scaleX),
+        h("span", { class: "axis" }, "y", this.scaleY),
         h("span", { class: "hint" }, "Drag to zoom all plots, double-click to reset"),
       ),
       cost,
       h(
         "div",
         { class: "cards" },
-        this.card("Forecast", "Share of the run on larger inputs, with its 95 % interval", (s) => this.forecastSpec(s)),
+        this.card("Forecast", "Share of the run on larger inputs, 95 % band", (s) => this.forecastSpec(s)),
         this.card("Guess ratio", "Mean cost over g(n): level when g is its growth", (s) => this.guessSpec(s), false, h("span", { class: "guess" }, "g(n) = ", this.guessClass, this.guessPower)),
         this.card("Total cost", "Of all calls of a size: where the cost was spent", (s) => this.totalSpec(s)),
         this.card("Workload", "Calls of each size", (s) => this.workloadSpec(s)),
@@ -397,9 +397,9 @@ function verdict(side: Side): HTMLElement {
   const { fit } = side;
   const sure =
     fit.verdict === "confident"
-      ? `Confident${Number.isFinite(fit.confidence) ? ` (${percent(fit.confidence)})` : ""}.`
+      ? `Confident${probability(fit)}.`
       : fit.verdict === "tentative"
-        ? `Tentative${Number.isFinite(fit.confidence) ? ` (${percent(fit.confidence)})` : ""}: ${visible(fit.reason, 400)}.`
+        ? `Tentative${probability(fit)}: ${visible(fit.reason, 400)}.`
         : `No class can be named: ${visible(fit.reason, 400)}.`;
   return h(
     "div",
@@ -413,6 +413,12 @@ function verdict(side: Side): HTMLElement {
       h("p", null, fit.growth ? `${growthWords(fit.growth)} ` : "", h("span", { class: "sure" }, sure.replace(/\.\.$/, "."))),
     ),
   );
+}
+
+/** How probable the class is; nothing measured is certain. */
+function probability(fit: Fit): string {
+  if (!Number.isFinite(fit.confidence)) return "";
+  return fit.confidence > 0.99 ? ` (> ${percent(0.99)})` : ` (${percent(fit.confidence)})`;
 }
 
 /** Powers as people write them. */

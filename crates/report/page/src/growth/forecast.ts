@@ -1,6 +1,6 @@
 // Reading the forecast between the factors that it was computed at. Nothing is forecast here: the analysis did.
 
-import type { Forecast, Routine, Run } from "./model.ts";
+import type { Routine, Run } from "./model.ts";
 
 /** A place on the grid of factors: between `i` and `i + 1`, at the fraction `t` of their logarithms. */
 export interface Place {
@@ -39,50 +39,26 @@ export interface Overtake {
   readonly passes: Routine;
   /** Factor at which the shares are equal. */
   readonly at: number;
+  /** What the intervals allow; the latest is `null` when it may not happen at all. */
+  readonly earliest: number;
+  readonly latest: number | null;
 }
-
-/** Smaller shares are noise to a reader. */
-const SHARE_MIN = 0.02;
-/** Shares closer than this, relatively, are a tie. */
-const MARGIN = 1.05;
 
 /**
  * Who has passed whom between 1 times and `factor` times the input: per overtaker the largest routine that it
  * passes, the overtaker with the largest share first.
  */
 export function overtakes(run: Run, factor: number): Overtake[] {
-  const factors = run.data.factors;
-  const to = place(factors, factor);
-  const known = run.routines
-    .filter((r) => r.forecast !== null)
-    .map((r) => ({ r, f: r.forecast as Forecast, now: r.forecast!.share[0]!, then: shareAt(r, to) }))
-    .filter((x) => Math.max(x.now, x.then) >= SHARE_MIN)
-    .sort((a, b) => b.then - a.then)
-    .slice(0, 60);
-  const out: Overtake[] = [];
-  for (const up of known) {
-    if (up.then < SHARE_MIN) continue;
-    let best: { x: (typeof known)[number]; at: number } | null = null;
-    for (const down of known) {
-      if (down.now < up.now * MARGIN || up.then < down.then * MARGIN) continue;
-      if (!best || down.now > best.x.now) best = { x: down, at: crossing(factors, up.f, down.f, to.i) };
-    }
-    if (best) out.push({ routine: up.r, passes: best.x.r, at: Math.min(best.at, factor) });
+  const best = new Map<Routine, Overtake>();
+  for (const [rising, overtaken, at, earliest, latest] of run.data.overtakes) {
+    const routine = run.routines[rising];
+    const passes = run.routines[overtaken];
+    if (!routine || !passes || at > factor) continue;
+    const before = best.get(routine);
+    if (!before || passes.share > before.passes.share) best.set(routine, { routine, passes, at, earliest, latest });
   }
-  return out;
-}
-
-/** The factor at which the share of `up` first reaches that of `down`. */
-function crossing(factors: readonly number[], up: Forecast, down: Forecast, last: number): number {
-  for (let i = 0; i <= last && i + 1 < factors.length; i++) {
-    const before = Math.log(down.share[i]! / up.share[i]!);
-    const after = Math.log(down.share[i + 1]! / up.share[i + 1]!);
-    if (before >= 0 && after <= 0 && before > after) {
-      const t = before / (before - after);
-      return factors[i]! * (factors[i + 1]! / factors[i]!) ** t;
-    }
-  }
-  return factors[Math.min(last + 1, factors.length - 1)]!;
+  const to = place(run.data.factors, factor);
+  return [...best.values()].sort((x, y) => shareAt(y.routine, to) - shareAt(x.routine, to));
 }
 
 /** Positions, from 1, by share at a place, indexed by the routines' ranks; 0 where the growth is unknown. */

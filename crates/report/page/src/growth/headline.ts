@@ -59,7 +59,7 @@ export function headline(run: Run, factor: number): Headline {
   lead.push("; ", name(first), " is ", strong(growthLabel(first.fit.growth)));
   if (Number.isFinite(then) && factor > 1) {
     const now = first.forecast!.share[0]!;
-    const verb = then > now * 1.02 ? "and will be" : then < now * 0.98 ? "and falls to" : "and stays";
+    const verb = then > now * 1.02 ? "and will be" : then < now * 0.98 ? "and falls to" : "and stays at";
     lead.push(` ${verb} `, strong(percent(then)), ` of the run at ${times(factor)} the input (${percent(first.share)} now).`);
   } else {
     lead.push(` and is `, strong(percent(first.share)), " of the run.");

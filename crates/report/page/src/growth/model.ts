@@ -235,7 +235,7 @@ export function costAt(fit: Fit, n: number): number {
   return Math.max(0, cost);
 }
 
-/** The factor by which 95 % of the costs lie above or below the curve at most. */
+/** The factor by which 95 % of the mean costs lie above or below the curve at most. */
 export function bandFactor(fit: Fit): number {
   return (1 + Math.max(0, fit.spread)) ** 1.96;
 }

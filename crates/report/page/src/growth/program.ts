@@ -117,7 +117,7 @@ export class ProgramView {
                     onclick: () => this.session.store.set({ class: key, view: "routines" }),
                   }, key === "n^K" ? h("span", { class: "badge linear" }, "n^K") : badge(growth, null))),
                   h("td", { class: "numeric" }, exact(list.length)),
-                  h("td", { class: "barcell" }, h("span", { class: `bar ${pace(growth)}` }, h("span", { class: "fill", vars: { width: `${(100 * list.length) / top}%` } }))),
+                  h("td", { class: "barcell" }, h("span", { class: `bar ${key === "n^K" ? "" : pace(growth)}` }, h("span", { class: "fill", vars: { width: `${(100 * list.length) / top}%` } }))),
                   h("td", { class: "numeric" }, percent(list.reduce((s, r) => s + r.costSelf, 0) / own)),
                 );
               }),

@@ -17,6 +17,10 @@ function brief(name: string): string {
   return shown.length > 30 ? `…${shown.slice(-29)}` : shown;
 }
 
+function round(factor: number): number {
+  return Number(factor.toPrecision(2));
+}
+
 export class Slider {
   readonly element: HTMLElement;
   private readonly input: HTMLInputElement;
@@ -93,8 +97,8 @@ export class Slider {
               passed.slice(0, LISTED_MAX).map((o) =>
                 h(
                   "li",
-                  null,
-                  link(o.routine), " overtakes ", link(o.passes), ` at ${times(Number(o.at.toPrecision(2)))}, `,
+                  { title: `Between ${times(round(o.earliest))} and ${o.latest === null ? "never" : times(round(o.latest))}, as far as the intervals tell` },
+                  link(o.routine), " overtakes ", link(o.passes), ` at ${times(round(o.at))}, `,
                   h("strong", null, percent(shareAt(o.routine, at))), " then",
                 ),
               ),

@@ -93,6 +93,6 @@ export function fitCurves(s: Subject): Curve[] {
       ...(side.fit.verdict === "tentative" ? { dash: [6, 4] } : {}),
       from: side.routine.nMin,
       to: side.routine.nMax,
-      title: `Fitted curve; the band holds 95 % of the costs (up to ${((bandFactor(side.fit) - 1) * 100).toFixed(0)} % more)`,
+      title: `Fitted curve; the band holds 95 % of the mean costs (up to ${((bandFactor(side.fit) - 1) * 100).toFixed(0)} % more)`,
     }));
 }

@@ -15,7 +15,7 @@ const ROW_PX = 46;
 const NAME_PX = 200;
 const NAME_NARROW_PX = 146;
 /** Rows kept above and below the view, so that a scrolled frame is never empty. */
-const OVERSCAN = 6;
+const OVERSCAN = 4;
 /** Narrower tables have no thumbnails. */
 const PLOT_FROM_PX = 560;
 const PLOT_FROM_COMPARE_PX = 840;
@@ -27,6 +27,7 @@ export class Table {
   private readonly body = h("div", { class: "body", role: "rowgroup" });
   private readonly empty = h("p", { class: "empty", role: "status", hidden: true });
   private readonly drawn = new Map<string, HTMLElement>();
+  private sparks = new WeakMap<Row, HTMLCanvasElement>();
   private rows: Row[] = [];
   private columns: readonly Column[] = [];
   private context!: Context;
@@ -54,7 +55,10 @@ export class Table {
     );
     this.element = h("div", { class: "table" }, this.scroller, this.empty);
     new ResizeObserver(() => this.layout()).observe(this.scroller);
-    onChange(() => this.redraw());
+    onChange(() => {
+      this.sparks = new WeakMap();
+      this.redraw();
+    });
   }
 
   /** Everything anew: rows, order, columns. */
@@ -203,9 +207,7 @@ export class Table {
       this.columns.map((c) => {
         const box = h("div", { class: `cell ${c.key}${c.numeric ? " numeric" : ""}`, role: "gridcell" });
         if (c.key === "plot") {
-          const canvas = h("canvas", { class: "spark", width: WIDTH, height: HEIGHT, "aria-hidden": "true" });
-          draw(canvas, this.session.runOf(row), row.main);
-          box.appendChild(canvas);
+          box.appendChild(this.spark(row));
         } else if (c.key === "rank") {
           replace(box, h("span", { class: "num" }, row.a ? exact(row.main.rank + 1) : "–"), row.a && move(this.before!.at[row.a.rank]!, this.after[row.a.rank]!));
         } else {
@@ -214,6 +216,18 @@ export class Table {
         return box;
       }),
     );
+  }
+
+  /** The thumbnail of a row, drawn once: a new order or search does not change it. */
+  private spark(row: Row): HTMLCanvasElement {
+    const run = this.session.runOf(row);
+    let canvas = this.sparks.get(row);
+    if (!canvas) {
+      canvas = h("canvas", { class: "spark", width: WIDTH, height: HEIGHT, "aria-hidden": "true" });
+      draw(canvas, run, row.main);
+      if (run.hasPoints) this.sparks.set(row, canvas);
+    }
+    return canvas;
   }
 
   private key(event: KeyboardEvent): void {
