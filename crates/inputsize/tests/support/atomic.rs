@@ -33,7 +33,14 @@ impl Shadow for AtomicShadow {
         self.stamps[slot][cell.0 as usize].load(Relaxed)
     }
     fn set_stamp(&self, slot: Slot, cell: Cell, stamp: u32) {
-        self.stamps[slot][cell.0 as usize].store(stamp, Relaxed);
+        let word = &self.stamps[slot][cell.0 as usize];
+        if stamp == 0 {
+            // An invalidation, perhaps against the owner's compare-and-swap. A plain store would do: but loom
+            // does not order plain stores of one thread with the compare-and-swap of another, as C++ does.
+            word.swap(0, Relaxed);
+        } else {
+            word.store(stamp, Relaxed);
+        }
     }
     fn replace_stamp(&self, slot: Slot, cell: Cell, old: u32, new: u32) {
         // It fails only where another thread invalidated the stamp, and then there is nothing to replace.
