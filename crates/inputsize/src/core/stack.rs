@@ -111,7 +111,7 @@ impl<const N: usize> Stack<N> {
     /// Whether the next call finds no stamp: renumber first.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.counter == self.limit
+        self.counter >= self.limit
     }
 
     /// Whether the top activation is folded.
