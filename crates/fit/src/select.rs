@@ -35,8 +35,9 @@ const RATES: std::ops::Range<f64> = 0.1..3.0;
 const SIZE_MAX_EXPONENTIAL: f64 = 300.0;
 
 /// Leading terms that come with a lower one.
-const COMPANIONS: [(Class, Class); 4] = [
+const COMPANIONS: [(Class, Class); 5] = [
     (Class::NLogN, Class::Linear),
+    (Class::N15, Class::Linear),
     (Class::Quadratic, Class::Linear),
     (Class::N2LogN, Class::Quadratic),
     (Class::Cubic, Class::Quadratic),

@@ -183,3 +183,14 @@ fn hundred_thousand_points_are_no_different() {
     assert_eq!((fit.class, fit.verdict), (Some(Class::Linear), Verdict::Confident), "{fit:?}");
     assert!((fit.coefficients[1] - 7.0).abs() < 0.3, "{fit:?}");
 }
+
+#[test]
+fn a_matrix_product_is_n_to_the_one_and_a_half() {
+    // m³ + m² + 2m + 2 blocks on 4m² cells, as counted: the lower terms are a fifth of the cost at small sizes.
+    let sizes: Vec<Sample> = (1..=24)
+        .map(|k| 2.0 * f64::from(k))
+        .map(|m| Sample::new(4.0 * m * m, m * m * m + m * m + 2.0 * m + 2.0))
+        .collect();
+    let fit = fit(&sizes);
+    assert_eq!((fit.class, fit.verdict), (Some(Class::N15), Verdict::Confident), "{fit:?}");
+}
