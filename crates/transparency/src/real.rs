@@ -30,6 +30,8 @@ struct Real {
     out: &'static [&'static str],
     /// Removed from standard error before comparing.
     err: &'static [&'static str],
+    /// What standard error must hold natively.
+    err_has: Option<&'static str>,
     /// Files whose path matches are not compared.
     files: &'static [&'static str],
     limit_s: u64,
@@ -48,6 +50,7 @@ const ROW: Real = Real {
     run: Run::Command(&[]),
     out: &[],
     err: &[],
+    err_has: None,
     files: &[],
     limit_s: 120,
 };
@@ -75,7 +78,7 @@ fn case(row: &Real) -> Case {
         setup: (!row.setup.is_empty()).then(|| row.setup.to_owned()),
         stdin: String::new(),
         stdout: None,
-        stderr_has: None,
+        stderr_has: row.err_has.map(str::to_owned),
         end: Some(End::Exit(0)),
         normalise: Normalise { stdout: masks(row.out), stderr: masks(row.err), files: masks(row.files) },
         repeat: 1,

@@ -1,0 +1,44 @@
+//! The fast ring under a wrapper: `farsight count` when `FARSIGHT_BIN` names it, else `env`, which proves that the programs
+//! have the answers that their headers state and give them every time.
+
+use std::path::Path;
+
+use transparency::case::of_test_programs;
+use transparency::compile::Builder;
+use transparency::judge::{Court, Verdict};
+use transparency::spec::Ring;
+
+#[test]
+fn the_fast_ring_is_transparent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let wrapper = match std::env::var("FARSIGHT_BIN") {
+        Ok(farsight) => format!("{farsight} count --no-summary -q --json {{scratch}}/count.json --"),
+        Err(_) => "env".into(),
+    };
+    let court = Court {
+        wrapper: wrapper.split_whitespace().map(String::from).collect(),
+        builder: Builder { out: root.join("target/test-programs") },
+        work: root.join("target/transparency-test"),
+        programs: root.join("test-programs/real"),
+        repeat: Some(1),
+    };
+    let mut failed = Vec::new();
+    let mut same = 0;
+    for case in of_test_programs(&root.join("test-programs")).unwrap() {
+        if case.ring != Ring::Fast {
+            continue;
+        }
+        match court.judge(&case) {
+            Verdict::Same(_) => same += 1,
+            Verdict::Skipped(why) => println!("skipped {}: {why}", case.name),
+            other => failed.push(format!("{}: {other:?}", case.name)),
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{same} same, {} failed under {wrapper}:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(same > 100, "only {same} cases ran");
+}
