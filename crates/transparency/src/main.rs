@@ -12,6 +12,7 @@ use transparency::case::{self, Case};
 use transparency::compile::Builder;
 use transparency::judge::{Court, Verdict};
 use transparency::real;
+use transparency::run;
 use transparency::spec::{self, Ring};
 
 #[derive(Parser)]
@@ -78,6 +79,10 @@ fn main() -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    ctrlc::set_handler(|| {
+        run::end_all();
+        std::process::exit(130);
+    })?;
     let start = Instant::now();
     let verdicts = judge_all(&court, cases, args.jobs.max(1), args.verbose);
     let count = |f: fn(&Verdict) -> bool| verdicts.iter().filter(|(_, v)| f(v)).count();

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -111,6 +112,7 @@ impl Invocation {
             .process_group(0)
             .spawn()?;
         let group = Pid::from_raw(child.id() as i32);
+        let _running = Running::note(group);
         let start = Instant::now();
         let ended = loop {
             if let Some(status) = child.try_wait()? {
@@ -133,6 +135,31 @@ impl Invocation {
         collect(&self.directory, &self.directory, &mut files)?;
         files.sort();
         Ok(Seen { stdout: fs::read(out)?, stderr: fs::read(err)?, ended, files })
+    }
+}
+
+/// The process groups of runs in progress: a harness that is interrupted takes them with it.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+struct Running(Pid);
+
+impl Running {
+    fn note(group: Pid) -> Running {
+        RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push(group);
+        Running(group)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(|e| e.into_inner()).retain(|g| *g != self.0);
+    }
+}
+
+/// Ends every run in progress. For an interrupted harness, just before it exits.
+pub fn end_all() {
+    for group in RUNNING.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+        let _ = killpg(*group, Signal::SIGKILL);
     }
 }
 

@@ -98,7 +98,7 @@ mod tests {
             violations(&dependencies(tree)),
             [
                 "crate fit must not depend on report",
-                "crate fit must not use clap: only farsight and xtask may"
+                "crate fit must not use clap: only farsight and stepper and transparency and xtask may"
             ]
         );
     }
