@@ -181,7 +181,7 @@ fn accesses(metric: Metric) {
             events += 30;
         }
     }
-    let ns = (cpu_ns() - start);
+    let ns = cpu_ns() - start;
     println!(
         "{metric:?} accesses in Rust     {:6.2} ns/access   {:.1} ns/call with 30 accesses, {:.1} first reads",
         ns / events as f64,
