@@ -17,8 +17,8 @@ use crate::record::{Rare, Record};
 use crate::table::{Alike, Table};
 use crate::{Metric, Routine};
 
-/// Entries of the cache of alike activations. 40 bytes each with one cost: half of a first-level cache.
-const CACHE: usize = 512;
+/// Entries of the cache of alike activations, 56 bytes each with one cost: measured best on records of sqlite3.
+const CACHE: usize = 2048;
 
 /// Adds the records of one thread to tables.
 #[derive(Debug)]

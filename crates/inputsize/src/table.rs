@@ -236,7 +236,7 @@ impl<const N: usize> Table<N> {
         let number = match self.free.pop() {
             Some(number) => number,
             None => {
-                if self.used % CHUNK == 0 {
+                if self.used.is_multiple_of(CHUNK) {
                     let mut chunk = Vec::new();
                     chunk.try_reserve_exact(CHUNK).ok()?;
                     self.chunks.try_reserve(1).ok()?;
