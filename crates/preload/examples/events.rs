@@ -15,8 +15,20 @@ static OUT: AtomicI32 = AtomicI32::new(-1);
 static TRACE: AtomicI32 = AtomicI32::new(0);
 
 const NAMES: [&str; 14] = [
-    "acquired", "contended", "released", "waits", "failed", "cancelled", "wakes", "created", "started", "unknown",
-    "ended", "futex-waits", "futex-wakes", "unloaded",
+    "acquired",
+    "contended",
+    "released",
+    "waits",
+    "failed",
+    "cancelled",
+    "wakes",
+    "created",
+    "started",
+    "unknown",
+    "ended",
+    "futex-waits",
+    "futex-wakes",
+    "unloaded",
 ];
 
 macro_rules! trace {

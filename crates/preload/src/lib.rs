@@ -33,5 +33,7 @@ pub mod thread;
 mod tls;
 pub mod wrap;
 
-pub use hooks::{AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Wait, WaitKind, Wake, WakeKind};
+pub use hooks::{
+    AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Wait, WaitKind, Wake, WakeKind,
+};
 pub use thread::Thread;

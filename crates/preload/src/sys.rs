@@ -50,7 +50,8 @@ pub fn map_anonymous(bytes: usize) -> Result<*mut u8> {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
-    unsafe { raw(libc::SYS_mmap, [0, bytes, prot as usize, flags as usize, usize::MAX, 0]) }.map(|p| p as *mut u8)
+    unsafe { raw(libc::SYS_mmap, [0, bytes, prot as usize, flags as usize, usize::MAX, 0]) }
+        .map(|p| p as *mut u8)
 }
 
 /// The first `bytes` of file `fd`, shared with whoever else maps it.

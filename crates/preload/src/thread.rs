@@ -222,7 +222,8 @@ pub fn spawn_ours(routine: extern "C" fn(Ptr) -> Ptr, argument: Ptr) -> bool {
         libc::pthread_attr_init(&mut attr);
         libc::pthread_attr_setdetachstate(&mut attr, libc::PTHREAD_CREATE_DETACHED);
         let out = &raw mut thread as Ptr;
-        let code = real::pthread_create(out, &raw mut attr as Ptr, run as *const () as Ptr, &raw const pair as Ptr);
+        let code =
+            real::pthread_create(out, &raw mut attr as Ptr, run as *const () as Ptr, &raw const pair as Ptr);
         libc::pthread_attr_destroy(&mut attr);
         code == 0
     };
@@ -382,7 +383,8 @@ fn take<H: Hooks>() -> Option<&'static Thread<H::Local>> {
 
 fn grow<H: Hooks>() -> Option<&'static Thread<H::Local>> {
     let memory = SLOTS.take(Layout::new::<Thread<H::Local>>())?.cast::<Thread<H::Local>>();
-    let none = Start { routine: core::ptr::null_mut(), argument: core::ptr::null_mut(), token: 0, stack_bytes: 0 };
+    let none =
+        Start { routine: core::ptr::null_mut(), argument: core::ptr::null_mut(), token: 0, stack_bytes: 0 };
     // SAFETY: fresh memory of the right size and alignment, seen by nobody else yet.
     let slot: &'static Thread<H::Local> = unsafe {
         memory.write(Thread {

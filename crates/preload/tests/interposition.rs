@@ -94,7 +94,10 @@ fn the_order_of_events_of_a_condition() {
     let at = own.iter().position(|line| *line == "before_wait Barrier").expect("a barrier");
     assert_eq!(own[at - 1], "before_wake Barrier");
     assert_eq!(own[at + 1], "after_wait Barrier Done");
-    assert!(events.trace.contains(&"1 started Created(1000)".to_owned()), "the creation token reaches the child");
+    assert!(
+        events.trace.contains(&"1 started Created(1000)".to_owned()),
+        "the creation token reaches the child"
+    );
     let partner: Vec<&str> = events.trace.iter().filter_map(|line| line.strip_prefix("1 ")).collect();
     for (before, after) in [("Mutex", "Mutex"), ("Read", "Read"), ("Spin", "Spin")] {
         let at = partner.iter().position(|line| *line == format!("before_wait {before}")).expect(before);

@@ -17,8 +17,8 @@ use crate::module::{Module, Tables};
 use crate::regs::{PRESERVED, RA, RSP};
 use crate::rule::{FrameRule, Place, Rule};
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Operation, Register, RegisterRule,
-    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Operation, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -65,7 +65,8 @@ fn evaluate(tables: &Tables, pc: u64, exact: bool, scratch: &mut Scratch) -> gim
     let bases = BaseAddresses::default().set_eh_frame_hdr(index_at);
     let index = EhFrameHdr::new(tables.index, LittleEndian).parse(&bases, 8)?;
     let frames_at = index.eh_frame_ptr().direct()?;
-    let len = (tables.segment_end as u64).checked_sub(frames_at).ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+    let len =
+        (tables.segment_end as u64).checked_sub(frames_at).ok_or(gimli::Error::NoUnwindInfoForAddress)?;
     if frames_at == 0 {
         return Err(gimli::Error::NoUnwindInfoForAddress);
     }

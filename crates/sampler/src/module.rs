@@ -208,7 +208,8 @@ pub fn closed() {
 
 fn still_there(module: &Module) -> bool {
     if FIND_OBJECT.load(Relaxed) != 0 {
-        return find_object(module.start).is_some_and(|o| o.start == module.start && o.link_map == module.link_map);
+        return find_object(module.start)
+            .is_some_and(|o| o.start == module.start && o.link_map == module.link_map);
     }
     struct Search {
         bias: usize,
@@ -307,7 +308,8 @@ unsafe fn add(
         let mut at = from;
         // SAFETY: records are never freed.
         while let Some(module) = unsafe { at.as_ref() } {
-            if module.start == start && module.end == end && module.link_map == link_map && !module.is_gone() {
+            if module.start == start && module.end == end && module.link_map == link_map && !module.is_gone()
+            {
                 return Some(module);
             }
             at = module.next.load(Acquire);

@@ -48,9 +48,22 @@ impl Regs {
     /// From a source of registers in the kernel's order (`REG_R8` ...).
     pub(crate) fn from_gregs(mut read: impl FnMut(i32) -> u64) -> Self {
         let order = [
-            libc::REG_RAX, libc::REG_RDX, libc::REG_RCX, libc::REG_RBX, libc::REG_RSI, libc::REG_RDI,
-            libc::REG_RBP, libc::REG_RSP, libc::REG_R8, libc::REG_R9, libc::REG_R10, libc::REG_R11,
-            libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15,
+            libc::REG_RAX,
+            libc::REG_RDX,
+            libc::REG_RCX,
+            libc::REG_RBX,
+            libc::REG_RSI,
+            libc::REG_RDI,
+            libc::REG_RBP,
+            libc::REG_RSP,
+            libc::REG_R8,
+            libc::REG_R9,
+            libc::REG_R10,
+            libc::REG_R11,
+            libc::REG_R12,
+            libc::REG_R13,
+            libc::REG_R14,
+            libc::REG_R15,
         ];
         let mut regs = Self { values: [0; 16], known: ALL, pc: read(libc::REG_RIP), exact: true };
         for (value, from) in regs.values.iter_mut().zip(order) {

@@ -103,7 +103,10 @@ impl<const M: usize> Tree<M> {
     /// Start and length of every chunk, for whoever describes a shared arena to a reader.
     pub fn chunks(&self) -> impl Iterator<Item = (NonNull<Node<M>>, u32)> {
         let sizes = (0..CHUNKS as u32).map(|i| FIRST_CHUNK << i);
-        self.chunks.iter().zip(sizes).filter_map(|(chunk, len)| Some((NonNull::new(chunk.load(Acquire))?, len)))
+        self.chunks
+            .iter()
+            .zip(sizes)
+            .filter_map(|(chunk, len)| Some((NonNull::new(chunk.load(Acquire))?, len)))
     }
 
     /// The child of `parent` with that key, made if need be. `None`, and counted, when there is no memory.

@@ -62,10 +62,15 @@ fn check_shares(backend: &str, flags: &str, threads: &str) {
     let (heavy, light) = (below(";heavy;"), below(";light;"));
     let share = heavy / (heavy + light);
     let tolerance = 4.0 * (0.75 * 0.25 / (heavy + light)).sqrt() + 0.01;
-    assert!((share - 0.75).abs() < tolerance, "{share} of {} samples, should be 0.75 +- {tolerance}", heavy + light);
+    assert!(
+        (share - 0.75).abs() < tolerance,
+        "{share} of {} samples, should be 0.75 +- {tolerance}",
+        heavy + light
+    );
     // Every path is complete: rooted in the thread's start, through the known callers.
     assert_eq!(profile.number("root"), taken, "{:?}", profile.header);
-    let complete = profile.samples(|path| path.contains(";run;work;heavy;spin") || path.contains(";run;work;light;spin"));
+    let complete = profile
+        .samples(|path| path.contains(";run;work;heavy;spin") || path.contains(";run;work;light;spin"));
     assert!(complete * 100 >= taken * 95, "{complete} of {taken} below work");
 }
 

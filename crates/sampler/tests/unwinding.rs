@@ -82,8 +82,18 @@ fn agrees_with_backtrace_in_odd_places() {
             let printed = text(&run(&program, &[plugin.to_str().unwrap()], Some(&library(STEPPER)), &[]));
             assert!(!printed.contains("DIFFERS"), "{compiler} {flags}:\n{printed}");
             for place in [
-                "main", "recursion", "callback", "signal", "signal-altstack", "signal-fault", "thread", "coroutine",
-                "constructor", "plugin", "after-dlclose", "generated-code",
+                "main",
+                "recursion",
+                "callback",
+                "signal",
+                "signal-altstack",
+                "signal-fault",
+                "thread",
+                "coroutine",
+                "constructor",
+                "plugin",
+                "after-dlclose",
+                "generated-code",
             ] {
                 let line = format!("ok {place}\n");
                 assert!(printed.contains(&line), "{compiler} {flags}: {place} is missing\n{printed}");

@@ -71,6 +71,11 @@ pub fn run(program: &Path, arguments: &[&str], preload: Option<&Path>, variables
 /// What a run printed, with its errors if it failed.
 pub fn text(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{:?}\n{}{errors}", output.status, String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{:?}\n{}{errors}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
