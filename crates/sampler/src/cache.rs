@@ -59,7 +59,7 @@ pub fn get(pc: u64) -> Option<Cached> {
     let words = [a.load(Relaxed), b.load(Relaxed), c.load(Relaxed)];
     let serial = (words[1] >> SPARE_FROM | words[2] >> SPARE_FROM << 10) as u16;
     fence(Acquire);
-    (entry.tag.load(Relaxed) == tag).then(|| Cached { rule: Packed(words), serial })
+    (entry.tag.load(Relaxed) == tag).then_some(Cached { rule: Packed(words), serial })
 }
 
 /// Puts a rule in.

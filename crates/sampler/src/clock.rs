@@ -105,15 +105,14 @@ impl Clock {
 
     /// Starts the calling thread's clock: perf if `wanted` allows it, else a timer.
     pub fn start(&self, wanted: Backend, period_ns: u64, number: i32) -> Backend {
-        if wanted == Backend::Perf {
-            if let Ok(fd) = open_event(period_ns, number) {
-                self.handle.set(fd);
-                self.backend.set(Backend::Perf);
-                // SAFETY: no pointers.
-                let _ =
-                    unsafe { sys::raw(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0]) };
-                return Backend::Perf;
-            }
+        if wanted == Backend::Perf
+            && let Ok(fd) = open_event(period_ns, number)
+        {
+            self.handle.set(fd);
+            self.backend.set(Backend::Perf);
+            // SAFETY: no pointers.
+            let _ = unsafe { sys::raw(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0]) };
+            return Backend::Perf;
         }
         match create_timer(period_ns, number) {
             Ok(id) => {
