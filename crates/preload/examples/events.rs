@@ -134,10 +134,8 @@ impl Hooks for Events {
     }
 
     fn unloading(closed: bool) {
-        if closed {
-            if let Some(thread) = thread::known::<Counts>() {
-                thread.local().add(13);
-            }
+        if closed && let Some(thread) = thread::known::<Counts>() {
+            thread.local().add(13);
         }
     }
 

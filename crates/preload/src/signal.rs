@@ -1,6 +1,7 @@
 //! A signal of our own, in a program that believes it has them all.
 //!
-//! Samples need a signal. A real-time one that nobody handles is taken; from then on
+//! Samples need a signal. The sampler names the ones it can use, and the first that is at its default is taken;
+//! from then on
 //! - the program's `sigaction` and `signal` for it act on a shadow that it reads back as its own;
 //! - the program cannot block it, wait for it or put it into a `signalfd` (the wrappers take it out of the
 //!   sets), since a blocked one would stop the samples and a waited-for one would be taken for the program's;
@@ -30,10 +31,9 @@ pub fn reserved() -> i32 {
     RESERVED.load(Relaxed)
 }
 
-/// Takes the highest real-time signal that is at its default and installs `handler` for it.
-pub fn reserve(handler: Handler) -> Option<i32> {
-    // The last one is often used by programs themselves ("SIGRTMAX"); libc keeps the first ones.
-    for number in (libc::SIGRTMIN()..libc::SIGRTMAX()).rev() {
+/// Takes the first of `candidates` that is at its default and installs `handler` for it.
+pub fn reserve(candidates: impl Iterator<Item = i32>, handler: Handler) -> Option<i32> {
+    for number in candidates {
         // SAFETY: `sigaction` is plain data.
         let mut old: libc::sigaction = unsafe { zeroed() };
         // SAFETY: asks only; the result is live.

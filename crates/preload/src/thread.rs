@@ -209,6 +209,7 @@ pub fn spawn_ours(routine: extern "C" fn(Ptr) -> Ptr, argument: Ptr) -> bool {
     }
     let pair = (routine, argument, AtomicU32::new(0));
     let mut thread: Word = 0;
+    // SAFETY: plain data, initialized below before it is used.
     let mut attr: libc::pthread_attr_t = unsafe { core::mem::zeroed() };
     let (all, mut before) = (u64::MAX, 0u64);
     let mask = |set: *const u64, old: *mut u64| {
@@ -240,6 +241,7 @@ pub(crate) fn prepare<H: Hooks>() -> bool {
         destructor_round::<H>(value);
     }
     let mut key = 0;
+    // SAFETY: plain data, initialized below before it is used.
     let mut attr: libc::pthread_attr_t = unsafe { core::mem::zeroed() };
     let mut bytes = 0;
     // SAFETY: out-pointers are live; the attribute is initialized before it is read.
@@ -312,12 +314,11 @@ fn destructor_round<H: Hooks>(value: Ptr) {
     give_back(slot);
 }
 
+/// The parent, and the slot that the child will run as.
+type Announced<H> = (&'static Thread<<H as Hooks>::Local>, &'static Thread<<H as Hooks>::Local>);
+
 /// Wraps a start routine: gives the slot that the child will run as, or `None` when it is to run bare.
-pub(crate) fn announce<H: Hooks>(
-    attr: Ptr,
-    routine: Ptr,
-    argument: Ptr,
-) -> Option<(&'static Thread<H::Local>, &'static Thread<H::Local>)> {
+pub(crate) fn announce<H: Hooks>(attr: Ptr, routine: Ptr, argument: Ptr) -> Option<Announced<H>> {
     let parent = current::<H>()?;
     let slot = take::<H>()?;
     let mut stack_bytes = DEFAULT_STACK_BYTES.load(Relaxed);

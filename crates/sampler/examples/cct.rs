@@ -2,19 +2,18 @@
 //!
 //! ```text
 //! FARSIGHT_CCT=out.txt LD_PRELOAD=libcct.so program
-//! FARSIGHT_CCT_PERIOD_NS (default 1000000), FARSIGHT_CCT_BACKEND=timer
+//! FARSIGHT_CCT_PERIOD_NS (default 1000000), FARSIGHT_CCT_BACKEND=timer, FARSIGHT_CCT_WEIGHED=1
 //! ```
-//! The file has a header line `backend ... taken ...`, then one line per context with samples, `count
-//! main;f;g`, as flame graph tools read it. Names come from the dynamic symbol table: this is a demonstration
+//! The file has a header line `backend ... taken ...`, then one line per context with samples: their number,
+//! their CPU time if weighed, and the path `main;f;g`. Names come from the dynamic symbol table: this is a demonstration
 //! of the sampler, which by itself deals in addresses only.
 
 use core::cell::UnsafeCell;
-use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 use preload::arena::Arena;
 use preload::{AfterFork, Ending, Hooks, Interest, Origin, Thread, process, thread};
 use sampler::tree::{NodeId, ROOT, Tree};
-use sampler::{Backend, Config, Sample, Sampled, Stop, ThreadSampler, module};
+use sampler::{Backend, Config, Path, Sample, Sampled, Stop, ThreadSampler, module};
 use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -26,13 +25,14 @@ struct Profiler;
 struct Local {
     sampler: ThreadSampler,
     tree: Tree<2>,
-    keys: UnsafeCell<[u64; DEPTH_MAX]>,
+    path: UnsafeCell<Path<DEPTH_MAX>>,
     stops: [AtomicU64; 6],
     frames: AtomicU64,
     backends: [AtomicU64; 3],
 }
 
 static ARENA: Arena = Arena::new();
+static WEIGHED: AtomicUsize = AtomicUsize::new(0);
 static BACKEND: AtomicUsize = AtomicUsize::new(0);
 
 impl Hooks for Profiler {
@@ -43,7 +43,7 @@ impl Hooks for Profiler {
         Local {
             sampler: ThreadSampler::new(),
             tree: Tree::new(),
-            keys: UnsafeCell::new([0; DEPTH_MAX]),
+            path: UnsafeCell::new(Path::new()),
             stops: Default::default(),
             frames: AtomicU64::new(0),
             backends: Default::default(),
@@ -54,11 +54,12 @@ impl Hooks for Profiler {
         if std::env::var_os("FARSIGHT_CCT").is_none() || ARENA.reserve(1 << 30).is_err() {
             return false;
         }
-        let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let wanted = match std::env::var("FARSIGHT_CCT_BACKEND").as_deref() {
             Ok("timer") => Backend::Timer,
             _ => Backend::Perf,
         };
+        WEIGHED.store(number("FARSIGHT_CCT_WEIGHED").unwrap_or(0) as usize, Relaxed);
         let period_ns = number("FARSIGHT_CCT_PERIOD_NS").unwrap_or(1_000_000);
         match sampler::install::<Self>(Config { period_ns, backend: wanted }) {
             Ok(backend) => BACKEND.store(backend as usize, Relaxed),
@@ -105,21 +106,15 @@ impl Sampled for Profiler {
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let local = thread.local();
         // SAFETY: the buffer is used here alone, by the thread that owns it, and samples do not nest.
-        let keys = unsafe { &mut *local.keys.get() };
-        let mut depth = 0;
-        let stop = sample.walk(|frame| match keys.get_mut(depth) {
-            Some(place) => {
-                *place = frame.key.0;
-                depth += 1;
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(()),
-        });
+        let path = unsafe { &mut *local.path.get() };
+        let stop = path.take(sample);
         local.stops[stop as usize].fetch_add(1, Relaxed);
-        local.frames.fetch_add(depth as u64, Relaxed);
-        let node = local.tree.path(&ARENA, ROOT, keys.iter().take(depth).rev().copied());
+        local.frames.fetch_add(path.keys().len() as u64, Relaxed);
+        let node = path.node(&local.tree, &ARENA, ROOT);
         local.tree.add_metric(node, 0, 1);
-        local.tree.add_metric(node, 1, sample.cpu_ns);
+        if WEIGHED.load(Relaxed) != 0 {
+            local.tree.add_metric(node, 1, sample.cpu_ns());
+        }
     }
 }
 

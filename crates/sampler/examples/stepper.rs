@@ -185,15 +185,16 @@ fn follow(state: &mut State, regs: &Regs) {
     while state.depth > 0 && state.shadow[state.depth - 1].slot < sp {
         state.depth -= 1;
     }
-    if let Some((last_pc, last_sp)) = state.previous {
-        if sp == last_sp.wrapping_sub(8) && state.depth < DEPTH_MAX {
-            // SAFETY: the stack pointer of a running thread points to its stack.
-            let top = unsafe { *(sp as *const u64) };
-            // A call is two to seven bytes long (nine with prefixes), and goes elsewhere than behind itself.
-            if top > last_pc + 1 && top <= last_pc + 9 && pc != top {
-                state.shadow[state.depth] = Call { slot: sp, return_to: top, preserved: preserved(regs) };
-                state.depth += 1;
-            }
+    if let Some((last_pc, last_sp)) = state.previous
+        && sp == last_sp.wrapping_sub(8)
+        && state.depth < DEPTH_MAX
+    {
+        // SAFETY: the stack pointer of a running thread points to its stack.
+        let top = unsafe { *(sp as *const u64) };
+        // A call is two to seven bytes long (nine with prefixes), and goes elsewhere than behind itself.
+        if top > last_pc + 1 && top <= last_pc + 9 && pc != top {
+            state.shadow[state.depth] = Call { slot: sp, return_to: top, preserved: preserved(regs) };
+            state.depth += 1;
         }
     }
     state.previous = Some((pc, sp));

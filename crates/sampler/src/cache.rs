@@ -1,7 +1,7 @@
 //! Rules by pc, shared by all threads, without locks.
 //!
 //! ```text
-//! entry: tag | rule, three words | module serial
+//! entry: tag | rule, three words, with the module's serial in the bits that the rule leaves free
 //! tag  = pc (48 bits) and generation (16 bits); 0 when empty, 1 while being written
 //! ```
 //! Direct-mapped. A reader takes the words between two equal reads of the tag; a writer claims the entry by
@@ -10,23 +10,19 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
 
-use crate::rule::Rule;
+use crate::rule::{Packed, SPARE_FROM};
 
-/// Entries: 16,384, 40 bytes each. A program samples a few thousand distinct pcs and return addresses.
-const ENTRIES: usize = 1 << 14;
+/// Entries, of 32 bytes each. A program samples a few thousand distinct pcs and return addresses.
+const ENTRIES: usize = 1 << 13;
 
+#[repr(align(32))]
 struct Entry {
     tag: AtomicU64,
     words: [AtomicU64; 3],
-    serial: AtomicU64,
 }
 
 static TABLE: [Entry; ENTRIES] = [const {
-    Entry {
-        tag: AtomicU64::new(0),
-        words: [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)],
-        serial: AtomicU64::new(0),
-    }
+    Entry { tag: AtomicU64::new(0), words: [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)] }
 }; ENTRIES];
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
@@ -34,7 +30,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
     /// The rule.
-    pub rule: Rule,
+    pub rule: Packed,
     /// Serial of the module, see [`crate::module`].
     pub serial: u16,
 }
@@ -61,9 +57,9 @@ pub fn get(pc: u64) -> Option<Cached> {
     }
     let [a, b, c] = &entry.words;
     let words = [a.load(Relaxed), b.load(Relaxed), c.load(Relaxed)];
-    let serial = entry.serial.load(Relaxed) as u16;
+    let serial = (words[1] >> SPARE_FROM | words[2] >> SPARE_FROM << 10) as u16;
     fence(Acquire);
-    (entry.tag.load(Relaxed) == tag).then(|| Cached { rule: Rule::unpack(words), serial })
+    (entry.tag.load(Relaxed) == tag).then_some(Cached { rule: Packed(words), serial })
 }
 
 /// Puts a rule in.
@@ -75,23 +71,28 @@ pub fn put(pc: u64, cached: Cached) {
         return;
     }
     fence(Release);
-    for (to, word) in entry.words.iter().zip(cached.rule.pack()) {
+    let mut words = cached.rule.0;
+    words[1] |= (cached.serial as u64 & 0x3ff) << SPARE_FROM;
+    words[2] |= (cached.serial as u64 >> 10) << SPARE_FROM;
+    for (to, word) in entry.words.iter().zip(words) {
         to.store(word, Relaxed);
     }
-    entry.serial.store(cached.serial as u64, Relaxed);
     entry.tag.store(tag, Release);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rule::{FrameRule, Rule};
 
     #[test]
     fn what_was_put_is_found_until_it_is_forgotten() {
-        let cached = Cached { rule: Rule::Signal, serial: 7 };
+        let rule = Rule::Frame(FrameRule::ENTRY);
+        let cached = Cached { rule: rule.pack(), serial: 0x5a7b };
         assert_eq!(get(0x5555_0000_1234), None);
         put(0x5555_0000_1234, cached);
-        assert_eq!(get(0x5555_0000_1234), Some(cached));
+        let found = get(0x5555_0000_1234).unwrap();
+        assert_eq!((Rule::unpack(found.rule), found.serial), (rule, cached.serial));
         assert_eq!(get(0x5555_0000_1235), None);
         forget();
         assert_eq!(get(0x5555_0000_1234), None);

@@ -2,7 +2,7 @@
 //!
 //! Life of a sample: the clock strikes; the handler checks that the signal is its own (others are the
 //! program's, see `preload::signal`); unless the thread is inside a section of ours ([`Thread::busy`]) the
-//! runtime's [`Sampled::sample`] sees it and walks the stack as far as it likes; the clock is armed again.
+//! runtime's [`Sampled::sample`] sees it and walks the stack as far as it likes.
 
 use crate::cfi::Scratch;
 use crate::clock::{self, Backend, Clock};
@@ -13,7 +13,7 @@ use crate::unwind::{self, Frame, Stop};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ops::{ControlFlow, Range};
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use preload::{Hooks, Thread, signal, sys, thread};
 
 /// How to sample.
@@ -41,8 +41,12 @@ pub trait Sampled: Hooks {
 pub struct ThreadSampler {
     clock: Clock,
     last_cpu_ns: Cell<u64>,
+    /// Thread whose clock this is, 0 once it has stopped; what that clock said at the start; and the CPU time
+    /// of the threads that had this slot before.
+    tid: AtomicU32,
+    start_cpu_ns: AtomicU64,
+    past_cpu_ns: AtomicU64,
     taken: AtomicU64,
-    missed: AtomicU64,
     skipped: AtomicU64,
     ready: Cell<bool>,
     walking: Cell<bool>,
@@ -58,8 +62,6 @@ unsafe impl Sync for ThreadSampler {}
 pub struct Sample<'a> {
     /// The interrupted registers.
     pub regs: Regs,
-    /// CPU time of the thread since its last sample, time in the kernel included.
-    pub cpu_ns: u64,
     stack: Range<usize>,
     sampler: &'a ThreadSampler,
 }
@@ -79,7 +81,7 @@ pub fn install<S: Sampled>(config: Config) -> Result<Backend, &'static str> {
     };
     PERIOD_NS.store(config.period_ns.max(10_000), Relaxed);
     BACKEND.store(wanted as u8, Relaxed);
-    signal::reserve(on_signal::<S>).ok_or("no free real-time signal")?;
+    signal::reserve(clock::signals(wanted), on_signal::<S>).ok_or("no free signal for samples")?;
     Ok(wanted)
 }
 
@@ -93,7 +95,10 @@ extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, con
         // kind for the same number; a signal that was sent (`kill`, `sigqueue`) is always the program's.
         // SAFETY: as above.
         let code = unsafe { (*info).si_code };
-        if signal::program_handles() || (code <= 0 && code != libc::SI_TIMER) {
+        let stale = code == libc::SI_TIMER
+            || (number == libc::SIGTRAP && code == clock::TRAP_PERF)
+            || (number != libc::SIGTRAP && code > 0);
+        if signal::program_handles() || !stale {
             signal::hand_on(number, info, context);
         }
         return;
@@ -104,10 +109,8 @@ extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, con
         sampler.taken.fetch_add(1, Relaxed);
         // SAFETY: `context` is the handler's third argument.
         let regs = unsafe { Regs::interrupted(context) };
-        let cpu_ns = sampler.elapsed();
-        S::sample(thread, &mut Sample { regs, cpu_ns, stack: thread.stack(), sampler });
+        S::sample(thread, &mut Sample { regs, stack: thread.stack(), sampler });
     }
-    sampler.clock.again();
 }
 
 impl ThreadSampler {
@@ -117,7 +120,9 @@ impl ThreadSampler {
             clock: Clock::new(),
             last_cpu_ns: Cell::new(0),
             taken: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
+            tid: AtomicU32::new(0),
+            start_cpu_ns: AtomicU64::new(0),
+            past_cpu_ns: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             ready: Cell::new(false),
             walking: Cell::new(false),
@@ -132,7 +137,10 @@ impl ThreadSampler {
             unsafe { (*self.scratch.get()).write(Scratch::new()) };
         }
         self.walking.set(false);
-        self.last_cpu_ns.set(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        self.last_cpu_ns.set(now);
+        self.start_cpu_ns.store(now, Relaxed);
+        self.tid.store(sys::gettid(), Release);
         signal::unblock();
         let wanted =
             if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
@@ -141,8 +149,10 @@ impl ThreadSampler {
 
     /// Stops sampling the calling thread. In [`Hooks::thread_ended`].
     pub fn stop(&self) {
-        self.elapsed();
         self.clock.stop();
+        let used = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - self.start_cpu_ns.load(Relaxed);
+        self.tid.store(0, Release);
+        self.past_cpu_ns.fetch_add(used, Relaxed);
     }
 
     /// Lets go of the parent's clock. In [`Hooks::forked`].
@@ -160,11 +170,22 @@ impl ThreadSampler {
         self.taken.load(Relaxed)
     }
 
+    /// CPU time of the thread, and of those that had its slot before, since sampling began. From any thread.
+    pub fn cpu_ns(&self) -> u64 {
+        let tid = self.tid.load(Acquire);
+        let past_ns = self.past_cpu_ns.load(Relaxed);
+        if tid == 0 {
+            return past_ns;
+        }
+        // The kernel's name for the CPU clock of a thread of this process.
+        let clock = !(tid as i32) << 3 | 6;
+        past_ns + sys::clock_ns(clock).saturating_sub(self.start_cpu_ns.load(Relaxed))
+    }
+
     /// Periods of CPU time that passed without a sample of their own: in the kernel, while the program had
-    /// our signal blocked by means that we do not see, or between the ticks of a coarse timer. Their time is
-    /// in the `cpu_ns` of the next sample.
+    /// our signal blocked by means that we do not see, or between the ticks of a coarse timer.
     pub fn missed(&self) -> u64 {
-        self.missed.load(Relaxed)
+        (self.cpu_ns() / PERIOD_NS.load(Relaxed).max(1)).saturating_sub(self.taken() + self.skipped())
     }
 
     /// Samples that struck inside a section of ours and were dropped.
@@ -188,15 +209,6 @@ impl ThreadSampler {
         self.walking.set(false);
         stop
     }
-
-    /// CPU time since the last sample, counting the periods that had none.
-    fn elapsed(&self) -> u64 {
-        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        let cpu_ns = now.saturating_sub(self.last_cpu_ns.replace(now));
-        let period_ns = PERIOD_NS.load(Relaxed).max(1);
-        self.missed.fetch_add((cpu_ns / period_ns).saturating_sub(1), Relaxed);
-        cpu_ns
-    }
 }
 
 impl Default for ThreadSampler {
@@ -206,6 +218,13 @@ impl Default for ThreadSampler {
 }
 
 impl Sample<'_> {
+    /// CPU time of the thread since this was last asked, time in the kernel included: what the sample stands
+    /// for. Costs a system call, so it is not taken unasked.
+    pub fn cpu_ns(&mut self) -> u64 {
+        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        now.saturating_sub(self.sampler.last_cpu_ns.replace(now))
+    }
+
     /// Walks the interrupted stack, the innermost frame first.
     #[inline]
     pub fn walk(&mut self, visit: impl FnMut(&Frame) -> ControlFlow<()>) -> Stop {

@@ -9,6 +9,7 @@
 //!   cfi       evaluation of the module's .eh_frame at that pc
 //!   module    which module a pc is in, and when it came and went
 //!   stack     reads of the interrupted stack that cannot fault
+//! path      the frames of a walk, on their way into
 //! tree      the calling contexts seen, with their metrics
 //! ```
 //! A runtime embeds a [`ThreadSampler`] in its per-thread data and implements [`Sampled`].
@@ -29,6 +30,7 @@ pub mod cfi;
 pub mod clock;
 pub mod handler;
 pub mod module;
+pub mod path;
 pub mod regs;
 pub mod rule;
 pub mod stack;
@@ -37,5 +39,6 @@ pub mod unwind;
 
 pub use clock::Backend;
 pub use handler::{Config, Sample, Sampled, ThreadSampler, install};
+pub use path::Path;
 pub use regs::Regs;
 pub use unwind::{Frame, Stop};

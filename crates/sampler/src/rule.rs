@@ -79,36 +79,6 @@ impl FrameRule {
         base_register: 0,
         saved: [Place::Same; 6],
     };
-
-    /// Turns a frame's registers into its caller's.
-    #[inline(always)]
-    pub fn apply(&self, regs: &mut Regs, stack: &mut Stack) -> Result<(), Fault> {
-        let from = regs.get(self.cfa_register).ok_or(Fault::LostRegister)?;
-        let mut cfa = from.wrapping_add_signed(self.cfa_offset as i64);
-        if self.cfa_in_memory {
-            cfa = stack.read(cfa).ok_or(Fault::Unreadable)?.wrapping_add_signed(self.cfa_addend as i64);
-        }
-        if cfa <= regs.sp() {
-            return Err(Fault::NoProgress);
-        }
-        let pc = stack.read(cfa.wrapping_sub(8)).ok_or(Fault::Unreadable)?;
-        let base = regs.get(self.base_register);
-        for (register, place) in PRESERVED.into_iter().zip(self.saved) {
-            let (base, words) = match place {
-                Place::Same => continue,
-                Place::Lost => {
-                    regs.forget(register);
-                    continue;
-                }
-                Place::Framed(words) => (cfa, words),
-                Place::Based(words) => (base.ok_or(Fault::LostRegister)?, words),
-            };
-            let value = stack.read(base.wrapping_add_signed(words as i64 * 8)).ok_or(Fault::Unreadable)?;
-            regs.set(register, value);
-        }
-        regs.step_to(pc, cfa);
-        Ok(())
-    }
 }
 
 /// Registers of the code that a signal interrupted, from the trampoline's frame.
@@ -130,17 +100,99 @@ pub fn interrupted(regs: &mut Regs, stack: &mut Stack) -> Result<(), Fault> {
 
 // A rule as three words:
 //   0: kind 0..8 | cfa register 8..12 | base register 12..16 | in memory 16 | addend 24..32 | offset 32..64
-//   1, 2: a 21-bit place for each register: tag 0..2, words 2..18
+//   1, 2: an 18-bit place for each of three registers: tag 0..2, words 2..18; the top ten bits stay free
 const FRAME: u64 = 1;
 const SIGNAL: u64 = 2;
 const ROOT: u64 = 3;
 const UNKNOWN: u64 = 4;
-const PLACE_BITS: u32 = 21;
+const IN_MEMORY: u64 = 1 << 16;
+const PLACE_BITS: u32 = 18;
+const PLACES: u64 = (1 << (3 * PLACE_BITS)) - 1;
+const SAME: u64 = 0;
+const LOST: u64 = 1;
+const FRAMED: u64 = 2;
+const BASED: u64 = 3;
+/// Bits of the second and third word that `pack` leaves zero and `unpack` ignores.
+pub const SPARE_FROM: u32 = 54;
+
+/// A rule as it is kept in the cache and followed: walks never unpack it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed(pub [u64; 3]);
+
+/// What to do with a packed rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// [`Packed::apply`] it.
+    Frame,
+    /// See [`Rule::Signal`].
+    Signal,
+    /// See [`Rule::Root`].
+    Root,
+    /// See [`Rule::Unknown`].
+    Unknown,
+}
+
+impl Packed {
+    /// Which kind of rule it is.
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0[0] & 255 {
+            FRAME => Kind::Frame,
+            SIGNAL => Kind::Signal,
+            ROOT => Kind::Root,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// Turns a frame's registers into its caller's, by a rule of the usual shape.
+    #[inline(always)]
+    pub fn apply(self, regs: &mut Regs, stack: &mut Stack) -> Result<(), Fault> {
+        let [first, low, high] = self.0;
+        let from = regs.get((first >> 8 & 15) as u8).ok_or(Fault::LostRegister)?;
+        let mut cfa = from.wrapping_add_signed((first >> 32) as u32 as i32 as i64);
+        if first & IN_MEMORY != 0 {
+            cfa = stack.read(cfa).ok_or(Fault::Unreadable)?.wrapping_add_signed((first >> 24) as i8 as i64);
+        }
+        if cfa <= regs.sp() {
+            return Err(Fault::NoProgress);
+        }
+        let pc = stack.read(cfa.wrapping_sub(8)).ok_or(Fault::Unreadable)?;
+        let (lower, upper) = PRESERVED.split_at(3);
+        if (low | high) & PLACES != 0 {
+            let base = regs.get((first >> 12 & 15) as u8);
+            for (places, registers) in [(low & PLACES, lower), (high & PLACES, upper)] {
+                let mut left = places;
+                for &register in registers {
+                    if left == 0 {
+                        break; // a zero place is a register that still has its value
+                    }
+                    let words = (left >> 2) as u16 as i16 as i64;
+                    let saved_from = match left & 3 {
+                        SAME => None,
+                        LOST => {
+                            regs.forget(register);
+                            None
+                        }
+                        FRAMED => Some(cfa),
+                        _ => Some(base.ok_or(Fault::LostRegister)?),
+                    };
+                    if let Some(from) = saved_from {
+                        let at = from.wrapping_add_signed(8 * words);
+                        regs.set(register, stack.read(at).ok_or(Fault::Unreadable)?);
+                    }
+                    left >>= PLACE_BITS;
+                }
+            }
+        }
+        regs.step_to(pc, cfa);
+        Ok(())
+    }
+}
 
 impl Rule {
     /// The rule as three words.
-    pub fn pack(self) -> [u64; 3] {
-        match self {
+    pub fn pack(self) -> Packed {
+        Packed(match self {
             Rule::Signal => [SIGNAL, 0, 0],
             Rule::Root => [ROOT, 0, 0],
             Rule::Unknown => [UNKNOWN, 0, 0],
@@ -155,10 +207,10 @@ impl Rule {
                     let mut word = 0;
                     for (i, place) in f.saved.iter().skip(from).take(3).enumerate() {
                         let bits = match *place {
-                            Place::Same => 0,
-                            Place::Lost => 1,
-                            Place::Framed(words) => 2 | (words as u16 as u64) << 2,
-                            Place::Based(words) => 3 | (words as u16 as u64) << 2,
+                            Place::Same => SAME,
+                            Place::Lost => LOST,
+                            Place::Framed(words) => FRAMED | (words as u16 as u64) << 2,
+                            Place::Based(words) => BASED | (words as u16 as u64) << 2,
                         };
                         word |= bits << (PLACE_BITS * i as u32);
                     }
@@ -166,28 +218,27 @@ impl Rule {
                 };
                 [first, half(0), half(3)]
             }
-        }
+        })
     }
 
     /// The rule that `pack` gave.
-    #[inline(always)]
-    pub fn unpack([first, low, high]: [u64; 3]) -> Self {
+    pub fn unpack(Packed([first, low, high]): Packed) -> Self {
         match first & 255 {
             FRAME => {
                 let place = |word: u64, i: u32| {
                     let bits = word >> (PLACE_BITS * i);
                     let words = (bits >> 2) as u16 as i16;
                     match bits & 3 {
-                        0 => Place::Same,
-                        1 => Place::Lost,
-                        2 => Place::Framed(words),
+                        SAME => Place::Same,
+                        LOST => Place::Lost,
+                        FRAMED => Place::Framed(words),
                         _ => Place::Based(words),
                     }
                 };
                 Rule::Frame(FrameRule {
                     cfa_register: (first >> 8 & 15) as u8,
                     base_register: (first >> 12 & 15) as u8,
-                    cfa_in_memory: first >> 16 & 1 != 0,
+                    cfa_in_memory: first & IN_MEMORY != 0,
                     cfa_addend: (first >> 24) as u8 as i8,
                     cfa_offset: (first >> 32) as u32 as i32,
                     saved: [

@@ -7,7 +7,7 @@ use crate::cache::{self, Cached};
 use crate::cfi::{self, Scratch};
 use crate::module::{self, NO_SERIAL};
 use crate::regs::Regs;
-use crate::rule::{self, Fault, FrameRule, Rule};
+use crate::rule::{self, Fault, FrameRule, Kind, Rule};
 use crate::stack::Stack;
 use core::ops::ControlFlow;
 
@@ -86,16 +86,16 @@ pub fn walk(
         if visit(&Frame { regs: &regs, key: Key::new(&regs, serial) }).is_break() {
             break Stop::Visitor;
         }
-        let step = match rule {
-            None => break Stop::Unloading,
-            Some(Rule::Root) => break Stop::Root,
-            Some(Rule::Frame(rule)) => rule.apply(&mut regs, &mut stack),
-            Some(Rule::Signal) => rule::interrupted(&mut regs, &mut stack),
+        let Some(rule) = rule else { break Stop::Unloading };
+        let step = match rule.kind() {
+            Kind::Frame => rule.apply(&mut regs, &mut stack),
+            Kind::Signal => rule::interrupted(&mut regs, &mut stack),
+            Kind::Root => break Stop::Root,
             // A call through a bad pointer: nothing was executed there, the return address is on top.
-            Some(Rule::Unknown) if regs.is_exact() && regs.pc() < 4096 => {
-                FrameRule::ENTRY.apply(&mut regs, &mut stack)
+            Kind::Unknown if regs.is_exact() && regs.pc() < 4096 => {
+                Rule::Frame(FrameRule::ENTRY).pack().apply(&mut regs, &mut stack)
             }
-            Some(Rule::Unknown) => break Stop::NoInfo,
+            Kind::Unknown => break Stop::NoInfo,
         };
         match step {
             Ok(()) if regs.pc() == 0 && !regs.is_exact() => break Stop::Root,
@@ -122,9 +122,10 @@ fn rule_for(regs: &Regs, scratch: &mut Scratch) -> Option<Cached> {
 fn evaluate(pc: u64, exact: bool, scratch: &mut Scratch) -> Option<Cached> {
     let Some(module) = module::find(pc) else {
         // Not cached: code may be loaded there later.
-        return Some(Cached { rule: Rule::Unknown, serial: NO_SERIAL });
+        return Some(Cached { rule: Rule::Unknown.pack(), serial: NO_SERIAL });
     };
-    let cached = Cached { rule: cfi::rule_at(module, pc, exact, scratch)?, serial: module.serial() };
+    let rule = cfi::rule_at(module, pc, exact, scratch)?.pack();
+    let cached = Cached { rule, serial: module.serial() };
     cache::put(pc, cached);
     Some(cached)
 }

@@ -14,8 +14,9 @@ macro_rules! waits {
             #[doc = concat!("Wraps `", stringify!($name), "`.")]
             pub unsafe fn $name<H: Hooks>($($arg: $type),*) -> $result {
                 // SAFETY: the caller's contract.
+                let call = || unsafe { real::$name($($arg),*) };
                 waiting::<H, $result>(Interest::$interest, WaitKind::$kind, ($object) as usize,
-                    |result| $done(result as isize), || unsafe { real::$name($($arg),*) })
+                    |result| $done(result as isize), call)
             }
         )*
     };
@@ -97,8 +98,9 @@ macro_rules! outputs {
                     }
                 }
                 // SAFETY: the caller's contract.
+                let call = || unsafe { real::$name($($arg),*) };
                 waiting::<H, $result>(Interest::IO, WaitKind::$kind, $object as usize,
-                    |result| posix(result as isize), || unsafe { real::$name($($arg),*) })
+                    |result| posix(result as isize), call)
             }
         )*
     };

@@ -73,10 +73,10 @@ wakers! {
 
 /// Wraps `pthread_barrier_wait`: the arrival may wake the others, or wait for them.
 pub unsafe fn pthread_barrier_wait<H: Hooks>(b: Ptr) -> Int {
-    if H::INTEREST.wants(Interest::WAKES) {
-        if let Some(thread) = thread::current::<H>() {
-            H::before_wake(thread, Wake { kind: WakeKind::Barrier, object: b as usize, most: u32::MAX });
-        }
+    if H::INTEREST.wants(Interest::WAKES)
+        && let Some(thread) = thread::current::<H>()
+    {
+        H::before_wake(thread, Wake { kind: WakeKind::Barrier, object: b as usize, most: u32::MAX });
     }
     let done = |code: Int| code == 0 || code == libc::PTHREAD_BARRIER_SERIAL_THREAD;
     // SAFETY: the caller's contract.

@@ -48,10 +48,11 @@ fn take_slowly<H: Hooks>(lock: Lock, kind: WaitKind, block: impl FnOnce() -> Int
 
 #[inline(always)]
 fn took<H: Hooks>(lock: Lock, code: Int, contended: bool) -> Int {
-    if H::INTEREST.wants(Interest::LOCKS) && holds(code) {
-        if let Some(thread) = thread::current::<H>() {
-            H::acquired(thread, lock, contended);
-        }
+    if H::INTEREST.wants(Interest::LOCKS)
+        && holds(code)
+        && let Some(thread) = thread::current::<H>()
+    {
+        H::acquired(thread, lock, contended);
     }
     code
 }
@@ -86,8 +87,10 @@ macro_rules! takers {
             pub unsafe fn $name<H: Hooks>(l: Ptr $(, $arg: $type)*) -> Int {
                 let lock = Lock { kind: LockKind::$lock, address: l as usize };
                 // SAFETY: the caller's contract; trying a lock asks for no more than taking it.
-                take::<H>(lock, WaitKind::$wait, $busy,
-                    || unsafe { real::$attempt(l) }, || unsafe { real::$name(l $(, $arg)*) })
+                let attempt = || unsafe { real::$attempt(l) };
+                // SAFETY: the caller's contract.
+                let block = || unsafe { real::$name(l $(, $arg)*) };
+                take::<H>(lock, WaitKind::$wait, $busy, attempt, block)
             }
         )*
     };
