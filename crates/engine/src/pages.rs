@@ -1,0 +1,37 @@
+//! Which blocks were made from which pages, for flushing.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// log2 of the page size.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// Blocks by page of program code.
+#[derive(Default)]
+pub struct Pages {
+    map: BTreeMap<u64, Vec<u32>>,
+}
+
+impl Pages {
+    /// Block `id` was made from bytes in `low..high`.
+    pub fn note(&mut self, low: u64, high: u64, id: u32) {
+        for page in low >> PAGE_SHIFT..=(high - 1) >> PAGE_SHIFT {
+            self.map.entry(page).or_default().push(id);
+        }
+    }
+
+    /// Takes out all blocks of pages that touch `start..end`.
+    pub fn take(&mut self, start: u64, end: u64) -> Vec<u32> {
+        let mut ids = Vec::new();
+        let range = start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT;
+        while let Some((&page, _)) = self.map.range(range.clone()).next() {
+            ids.extend(self.map.remove(&page).unwrap_or_default());
+        }
+        ids
+    }
+
+    /// Has any block been made from a page in this range?
+    pub fn any(&self, start: u64, end: u64) -> bool {
+        self.map.range(start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT).next().is_some()
+    }
+}
