@@ -46,8 +46,6 @@ pub struct Block {
     pub pc: u64,
     /// Cache address.
     pub entry: u64,
-    /// Where indirect branches enter, 0 when not yet made.
-    pub indirect_entry: u64,
     /// End of its hot code.
     pub hot_end: u64,
     /// Lowest program address that it was made from.

@@ -49,6 +49,7 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         low,
         maps: AddressMaps::default(),
         pages: Pages::default(),
+        indirect: Default::default(),
         slabs: Slabs::new(boot.shared_base + boot.shared_fixed_bytes, boot.slab_count),
         signals: signal::Actions::default(),
         sb: Superblock::new(),

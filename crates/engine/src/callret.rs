@@ -22,8 +22,9 @@
 //! stack pointer that a return scribbles on are dead at that point by any calling convention.
 
 use crate::addrmap::Point;
+use crate::block::{Exit, ExitKind, NONE};
 use crate::client::Client;
-use crate::emit::{cc, reg};
+use crate::emit::{Asm, cc, reg};
 use crate::engine::Engine;
 use crate::liveness;
 use crate::state::{RETURN_CACHE_OFFSET, off};
@@ -127,37 +128,66 @@ impl<C: Client> Engine<C> {
         arena.hot = a.here().next_multiple_of(64);
     }
 
-    /// Makes the entry for indirect branches to block `id`: compares the target in r11 with its own address.
-    pub(crate) fn indirect_entry(&mut self, id: u32) -> u64 {
-        let b = self.blocks.list[id as usize];
-        if b.indirect_entry != 0 {
-            return b.indirect_entry;
+    /// The entry for indirect branches to `pc`, whose block is `id`: compares the target in r11 with its own
+    /// address. Entries that share a table slot are chained. They belong to addresses, not blocks: the last jump
+    /// is an exit, linked and cut like any other, so an entry stays good when its block is flushed.
+    pub(crate) fn indirect_entry(&mut self, pc: u64, id: u32) {
+        if let Some(&exit) = self.indirect.get(&pc) {
+            if self.blocks.exits[exit as usize].to == NONE {
+                self.link(exit, id);
+            }
+            return;
         }
-        let flags_dead = liveness::ahead(&self.regions, b.pc, true) == 0;
+        let flags_dead = liveness::ahead(&self.regions, pc, true) == 0;
+        let b = self.blocks.list[id as usize];
         let arena = self.cache.arena(b.arena.into());
-        // SAFETY: the free part of the hot stream belongs to the holder of the engine lock.
-        let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
+        // SAFETY: the free part of the streams belongs to the holder of the engine lock.
+        let mut a = unsafe { Asm::new(arena.hot, arena.hot_end()) };
+        // SAFETY: as above.
+        let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
+        arena.note_cold(cold.here(), id);
+        cold.align(8);
+        let next = cold.here();
+        cold.q64(self.low.get(pc));
         a.align(16);
+        let lead = if flags_dead { Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2 } else { 9 + 10 + 4 + 2 + 9 + 6 + 9 };
+        a.align_patch(lead + 9 + 9 + 1);
         let at = a.here();
-        arena.note(at, arena.cold, id);
+        arena.note(at, cold.here(), id);
         if flags_dead {
-            a.load_address(reg::R10, b.pc);
+            a.load_address(reg::R10, pc);
             a.bytes(&[0x4d, 0x39, 0xda]); // cmp r10, r11
-            a.jcc(cc::NE, arena.to_indirect);
+            a.bytes(&[0x75, 23]); // jne over the next three
         } else {
             a.store_gs(off::SPILL_X, reg::RCX);
-            a.mov_imm64(reg::R10, b.pc.wrapping_neg());
+            a.mov_imm64(reg::R10, pc.wrapping_neg());
             a.bytes(&[0x4b, 0x8d, 0x0c, 0x1a]); // lea rcx, [r10+r11]
-            a.bytes(&[0xe3, 14]); // jrcxz over the next two
+            a.bytes(&[0xe3, 15]); // jrcxz over the next two
             a.load_gs(reg::RCX, off::SPILL_X);
-            a.jmp(arena.to_indirect);
+            a.jmp_mem(next);
             a.load_gs(reg::RCX, off::SPILL_X);
         }
         a.load_gs(reg::R10, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
-        a.jmp(b.entry);
+        let jump = a.here();
+        let site = a.jmp(jump);
+        if flags_dead {
+            a.jmp_mem(next);
+        }
+        debug_assert!(site % 8 <= 4);
         arena.hot = a.here();
-        self.blocks.list[id as usize].indirect_entry = at;
-        at
+        arena.cold = cold.here();
+        let exit = self.new_exit(Exit {
+            from: id,
+            kind: ExitKind::Jump,
+            target: pc,
+            site,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        self.link(exit, id);
+        self.indirect.insert(pc, exit);
+        self.low.set(pc, at);
     }
 }

@@ -161,6 +161,24 @@ impl Asm {
         }
     }
 
+    /// Length of [`Asm::load_address`] of `v` into `r` near the address `at`.
+    pub fn load_address_len(at: u64, r: Reg, v: u64) -> u64 {
+        if u32::try_from(v).is_ok() {
+            5 + u64::from(r >= 8)
+        } else if i32::try_from(v.wrapping_sub(at + 7) as i64).is_ok() {
+            7
+        } else {
+            10
+        }
+    }
+
+    /// `jmp [at]`, RIP-relative.
+    pub fn jmp_mem(&mut self, at: u64) {
+        self.bytes(&[0xff, 0x25]);
+        let d = at.wrapping_sub(self.here() + 4);
+        self.d32(d as i32);
+    }
+
     /// `lea r, [r + disp]`
     pub fn add_lea(&mut self, r: Reg, disp: i32) {
         self.bytes(&[0x48 | (r >> 3) << 2 | r >> 3, 0x8d, 0x80 | (r & 7) << 3 | (r & 7)]);
@@ -243,10 +261,10 @@ impl Asm {
         self.here() - 4
     }
 
-    /// Looks the target in r11 up and jumps: `mov r10,r11; crc32 r10,r11; movzx r10d,r10w; jmp [r10*8+table]`.
+    /// Looks the target in r11 up and jumps: `mov r10d,0; crc32 r10,r11; movzx r10d,r10w; jmp [r10*8+table]`.
     /// Leaves flags alone. The destination compares r11 with its own address (see `lookup.rs`).
     pub fn table_jump(&mut self, table: u32) {
-        self.bytes(&[0x4d, 0x89, 0xda]);
+        self.bytes(&[0x41, 0xba, 0, 0, 0, 0]);
         self.bytes(&[0xf2, 0x4d, 0x0f, 0x38, 0xf1, 0xd3]);
         self.bytes(&[0x45, 0x0f, 0xb7, 0xd2]);
         self.bytes(&[0x42, 0xff, 0x24, 0xd5]);

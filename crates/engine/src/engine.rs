@@ -15,7 +15,8 @@ use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::translate::Trouble;
-use crate::{bug, signal, trampoline};
+use crate::{bug, signal};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use iced_x86::Encoder;
 use wire::boot::{Boot, flags};
@@ -32,6 +33,8 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
+    /// Exits of the entries for indirect branches, by program address.
+    pub(crate) indirect: BTreeMap<u64, u32>,
     pub(crate) slabs: Slabs,
     pub(crate) signals: signal::Actions,
     pub(crate) sb: Superblock,
@@ -91,9 +94,6 @@ impl<C: Client> Engine<C> {
                 self.blocks.unset(b.pc);
             }
             self.unlink_incoming(id);
-            if b.indirect_entry != 0 {
-                self.low.purge(b.pc, b.indirect_entry, trampoline::enter_indirect as *const () as u64);
-            }
         }
     }
 }
@@ -124,8 +124,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
             let pc = st.target;
             let to = e.go_to(st, pc);
             if to != NONE {
-                let entry = e.indirect_entry(to);
-                e.low.set(pc, entry);
+                e.indirect_entry(pc, to);
             }
         }
         _ => {

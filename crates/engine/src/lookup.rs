@@ -1,9 +1,9 @@
 //! The table behind indirect branches.
 //!
 //! 65,536 cache addresses in the low 2 GB, where one 32-bit displacement reaches them from any code, shared by
-//! all threads. The index is the low half of `crc32(pc, pc)`, computed without touching flags. An entry is
-//! just a destination: the *destination* compares the target in r11 with its own program address and goes to
-//! the engine when they differ. So an entry is one atomic word, a stale or foreign one is harmless, and the
+//! all threads. The index is the low half of `crc32(0, pc)`, computed without touching flags. An entry is
+//! just a destination: the *destination* compares the target in r11 with its own program address and goes on to
+//! the next entry of the same slot, and at last to the engine, when they differ. So an entry is one atomic word, a stale or foreign one is harmless, and the
 //! comparison is written by code that knows whether flags are live there.
 
 use crate::region::Regions;
@@ -61,13 +61,10 @@ impl LowTables {
         self.write(index(pc), entry);
     }
 
-    /// Branches to `pc` no longer go to `entry`.
-    pub fn purge(&self, pc: u64, entry: u64, miss: u64) {
-        let i = index(pc);
+    /// Where branches to `pc` go now.
+    pub fn get(&self, pc: u64) -> u64 {
         // SAFETY: inside the table.
-        if unsafe { ((self.base + i * 8) as *const u64).read_volatile() } == entry {
-            self.write(i, miss);
-        }
+        unsafe { ((self.base + index(pc) * 8) as *const u64).read_volatile() }
     }
 
     /// System call `n` is looked at (or not).
@@ -79,7 +76,7 @@ impl LowTables {
 
 /// Index of `pc`.
 pub fn index(pc: u64) -> u64 {
-    let mut crc = pc;
+    let mut crc = 0u64;
     // SAFETY: SSE4.2 is checked at start.
     unsafe { core::arch::asm!("crc32 {0}, {1}", inout(reg) crc, in(reg) pc, options(pure, nomem, nostack)) };
     crc & 0xffff

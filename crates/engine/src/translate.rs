@@ -155,7 +155,6 @@ impl<C: Client> Engine<C> {
         self.blocks.list.push(Block {
             pc: self.sb.pc,
             entry,
-            indirect_entry: 0,
             hot_end: entry,
             low,
             high,
