@@ -60,6 +60,8 @@ pub struct Block {
     pub exit_count: u16,
     /// Which arena.
     pub arena: u16,
+    /// Before which instruction its counter is bumped.
+    pub bump: u8,
     /// Its address map.
     pub map: u32,
     /// False once flushed.

@@ -74,3 +74,9 @@ pub fn unsupported(pc: u64) -> ! {
     line.print();
     sys::exit_group(EXIT_BUG)
 }
+
+/// Reports something that the engine cannot do, and ends the process.
+pub fn fatal(what: &[u8]) -> ! {
+    Line::new().text(b"farsight: ").text(what).print();
+    sys::exit_group(EXIT_BUG)
+}

@@ -50,6 +50,8 @@ pub struct Engine<C> {
 pub struct Shared<C> {
     /// The lock.
     pub lock: SpinLock<Engine<C>>,
+    /// The engine's image: a pc in it is not the cache's.
+    pub image: (u64, u64),
 }
 
 impl<C: Client> Engine<C> {
@@ -109,6 +111,10 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
     let shared = unsafe { &*(st.engine as *const Shared<C>) };
     if reason == Reason::Syscall as u32 {
         crate::syscall::hooked(shared, st);
+        return;
+    }
+    if reason == Reason::ThreadStart as u32 {
+        crate::thread::started(shared, st);
         return;
     }
     let mut e = shared.lock.lock();

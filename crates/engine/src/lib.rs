@@ -17,6 +17,7 @@
 extern crate alloc;
 
 pub mod addrmap;
+pub mod appmem;
 pub mod block;
 pub mod boot;
 pub mod bug;
@@ -26,12 +27,14 @@ pub mod client;
 pub mod emit;
 pub mod engine;
 pub mod heap;
+pub mod kernel;
 mod link;
 pub mod liveness;
 pub mod lock;
 pub mod lookup;
 pub mod pages;
 pub mod region;
+mod sigcall;
 pub mod signal;
 pub mod state;
 pub mod superblock;

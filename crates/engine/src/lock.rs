@@ -52,6 +52,11 @@ impl<T> SpinLock<T> {
         self.held.store(false, Ordering::Release);
     }
 
+    /// The byte that says whether it is held: for code that opens it as its last act.
+    pub fn flag(&self) -> *const AtomicBool {
+        &raw const self.held
+    }
+
     /// Is it held by anybody?
     pub fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)

@@ -1,6 +1,6 @@
 //! Which blocks were made from which pages, for flushing.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// log2 of the page size.
@@ -10,6 +10,7 @@ pub const PAGE_SHIFT: u32 = 12;
 #[derive(Default)]
 pub struct Pages {
     map: BTreeMap<u64, Vec<u32>>,
+    protected: BTreeSet<u64>,
 }
 
 impl Pages {
@@ -26,8 +27,24 @@ impl Pages {
         let range = start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT;
         while let Some((&page, _)) = self.map.range(range.clone()).next() {
             ids.extend(self.map.remove(&page).unwrap_or_default());
+            self.protected.remove(&(page << PAGE_SHIFT));
         }
         ids
+    }
+
+    /// Notes that write permission is taken from a page; false if it was already.
+    pub fn protect(&mut self, page: u64) -> bool {
+        self.protected.insert(page)
+    }
+
+    /// Has write permission been taken from this page?
+    pub fn is_protected(&self, page: u64) -> bool {
+        self.protected.contains(&page)
+    }
+
+    /// All pages without the write permission that the program asked for.
+    pub fn protected(&self) -> impl Iterator<Item = u64> {
+        self.protected.iter().copied()
     }
 
     /// Has any block been made from a page in this range?

@@ -35,6 +35,8 @@ pub enum Reason {
     Client = 3,
     /// A new thread or the first one: everything is set up, find the first block.
     Start = 4,
+    /// A new thread, for the first time.
+    ThreadStart = 5,
 }
 
 /// Room for xmm0 to xmm15.

@@ -15,19 +15,41 @@
 //! makes the system call itself.
 
 use crate::addrmap::Point;
+use crate::appmem;
 use crate::block::{Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::reg;
 use crate::engine::{Engine, Shared};
+use crate::kernel::{SIG_IGN, sig};
 use crate::region::Region;
 use crate::state::{ThreadState, off};
 use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
 use crate::translate::Streams;
+use crate::{bug, sigcall, signal, thread};
 
 /// System calls that the engine itself must see.
-const HOOKED: &[u64] =
-    &[nr::MMAP, nr::MPROTECT, nr::MUNMAP, nr::MREMAP, nr::SHMAT, nr::SHMDT, nr::PKEY_MPROTECT, nr::RSEQ];
+const HOOKED: &[u64] = &[
+    nr::MMAP,
+    nr::MPROTECT,
+    nr::MUNMAP,
+    nr::MREMAP,
+    nr::PKEY_MPROTECT,
+    nr::RSEQ,
+    nr::RT_SIGACTION,
+    nr::RT_SIGPROCMASK,
+    nr::RT_SIGRETURN,
+    nr::SIGALTSTACK,
+    nr::CLONE,
+    nr::CLONE3,
+    nr::FORK,
+    nr::VFORK,
+    nr::EXIT,
+    nr::EXIT_GROUP,
+    nr::EXECVE,
+    nr::EXECVEAT,
+    nr::ARCH_PRCTL,
+];
 
 impl<C: Client> Engine<C> {
     /// Fills the table.
@@ -56,6 +78,7 @@ impl<C: Client> Engine<C> {
         let step = |maps: &mut crate::addrmap::AddressMaps, at: u64| {
             maps.add(at - entry, len, Point::SyscallWindow, 0);
         };
+        self.blocks.exits[site as usize].stub = s.hot.here();
         step(&mut self.maps, s.hot.here());
         s.hot.bytes(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
         step(&mut self.maps, s.hot.here());
@@ -83,23 +106,85 @@ impl<C: Client> Engine<C> {
 pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState) {
     let n = st.gpr[0];
     let a = [st.gpr[7], st.gpr[6], st.gpr[2], st.gpr[10], st.gpr[8], st.gpr[9]];
-    let (after, next) = {
-        let e = shared.lock.lock();
-        let x = e.blocks.exits[st.exit_id as usize];
-        (x.site, x.target)
-    };
-    st.resume = after;
-    st.gpr[1] = next;
+    let site = shared.lock.lock().blocks.exits[st.exit_id as usize];
+    if st.pend != 0 {
+        // A signal first; the call is made again after it.
+        st.resume = site.stub;
+        return;
+    }
+    st.resume = site.site;
+    st.gpr[1] = site.target;
     st.gpr[11] = st.rflags;
     let result = match n {
-        nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::SHMAT | nr::SHMDT | nr::PKEY_MPROTECT => {
+        nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::PKEY_MPROTECT => {
             shared.lock.lock().memory_call(n, a)
         }
         nr::RSEQ => -errno::ENOSYS,
+        nr::RT_SIGACTION => shared.lock.lock().sigaction(st, a),
+        nr::RT_SIGPROCMASK => sigcall::sigprocmask(st, a),
+        nr::SIGALTSTACK => sigcall::sigaltstack(st, a),
+        nr::RT_SIGRETURN => sigcall::sigreturn(st),
+        nr::CLONE | nr::CLONE3 | nr::FORK | nr::VFORK => thread::clone(shared, st, n, a, site.target),
+        nr::EXIT => thread::exit(shared, st, a),
+        nr::EXIT_GROUP => {
+            if !st.signals.vfork_child {
+                shared.lock.lock().client.process_end();
+            }
+            // SAFETY: ends the process.
+            unsafe { sys::call(n, a) }
+        }
+        nr::EXECVE | nr::EXECVEAT => exec(shared, st, n, a),
+        nr::ARCH_PRCTL => arch_prctl(a),
         // SAFETY: the program's own call, passed on as it is.
         _ => unsafe { sys::call(n, a) },
     };
     st.gpr[0] = result as u64;
+}
+
+/// `arch_prctl`: gs is the engine's, and shadow stacks cannot work with translated returns.
+fn arch_prctl(a: [u64; 6]) -> i64 {
+    const SET_GS: u64 = 0x1001;
+    const GET_GS: u64 = 0x1004;
+    const SHADOW_STACK_FIRST: u64 = 0x5001;
+    const SHADOW_STACK_LAST: u64 = 0x5005;
+    match a[0] {
+        SET_GS if a[1] == 0 => 0,
+        SET_GS => bug::fatal(b"the program sets the gs register, which the engine needs"),
+        GET_GS => {
+            if appmem::write(a[1], &0u64) {
+                0
+            } else {
+                -errno::EFAULT
+            }
+        }
+        SHADOW_STACK_FIRST..=SHADOW_STACK_LAST => -errno::EINVAL,
+        // SAFETY: the program's own call, passed on as it is.
+        _ => unsafe { sys::call(nr::ARCH_PRCTL, a) },
+    }
+}
+
+/// `execve`: the new program starts without us. Ignored synchronous signals must be inherited as ignored.
+fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]) -> i64 {
+    let mut ignored = 0u64;
+    {
+        let mut e = shared.lock.lock();
+        if !st.signals.vfork_child {
+            e.client.process_end();
+        }
+        let actions = *e.actions(st);
+        for s in (1..32u32).filter(|s| sig::SYNC & sig::bit(*s) != 0) {
+            if actions.0[s as usize].handler == SIG_IGN {
+                ignored |= sig::bit(s);
+                signal::set_kernel_action(s, &actions.0[s as usize]);
+            }
+        }
+    }
+    // SAFETY: the program's own call, passed on as it is.
+    let r = unsafe { sys::call(n, a) };
+    if ignored != 0 {
+        shared.lock.lock().take_sync_signals();
+    }
+    r
 }
 
 fn page_up(n: u64) -> u64 {
@@ -115,6 +200,7 @@ impl<C: Client> Engine<C> {
             return r;
         }
         match n {
+            nr::MMAP if a[1] == 0 => {}
             nr::MMAP => {
                 let start = r as u64;
                 let end = start + page_up(a[1]);
@@ -125,7 +211,9 @@ impl<C: Client> Engine<C> {
                 self.regions.remove(a[0], a[0] + page_up(a[1]));
             }
             nr::MPROTECT | nr::PKEY_MPROTECT => {
-                self.flush(a[0], a[0] + page_up(a[1]));
+                if self.pages.any(a[0], a[0] + page_up(a[1])) {
+                    self.flush(a[0], a[0] + page_up(a[1]));
+                }
                 self.regions.protect(a[0], a[0] + page_up(a[1]), a[2] as u8 & 7);
             }
             nr::MREMAP => {
@@ -147,5 +235,41 @@ impl<C: Client> Engine<C> {
             self.flush(r.start, r.end);
         }
         self.regions.insert(r);
+    }
+}
+
+/// Code that the program may also write.
+impl<C: Client> Engine<C> {
+    /// Takes write permission from pages that are about to be translated.
+    pub(crate) fn protect_code(&mut self, low: u64, high: u64) {
+        let mut page = low & !0xfff;
+        while page < high {
+            if let Some(r) = self.regions.get(page)
+                && u64::from(r.prot) & mm::PROT_WRITE != 0
+                && self.pages.protect(page)
+            {
+                let prot = u64::from(r.prot) & !mm::PROT_WRITE;
+                // SAFETY: only takes a permission away; the fault that follows gives it back.
+                unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+            }
+            page += 4096;
+        }
+    }
+
+    /// A store faulted at `address`: if it only did because of us, flush what was made from that page and give
+    /// the permission back.
+    pub(crate) fn code_written(&mut self, address: u64) -> bool {
+        let page = address & !0xfff;
+        let Some(r) = self.regions.get(page).copied() else { return false };
+        if u64::from(r.prot) & mm::PROT_WRITE == 0 {
+            return false;
+        }
+        // Even if another thread was faster: the region says that the store is allowed, so try again.
+        if self.pages.is_protected(page) {
+            self.flush(page, page + 4096);
+            // SAFETY: the permission that the program asked for.
+            unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
+        }
+        true
     }
 }

@@ -162,6 +162,7 @@ impl<C: Client> Engine<C> {
             exits,
             exit_count: 0,
             arena: s.arena as u16,
+            bump: u8::MAX,
             map: self.maps.next(),
             live: true,
         });
@@ -182,7 +183,9 @@ impl<C: Client> Engine<C> {
                 &mut self.live_exits,
             );
             bump = self.place_bump(n);
+            self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
         }
+        self.protect_code(low, high);
         let mut side = 0;
         for k in 0..n {
             let insn = self.sb.insns[k];
@@ -193,7 +196,7 @@ impl<C: Client> Engine<C> {
                 bump_counter(&mut s.hot, counter, dead);
             }
             match insn.kind {
-                Kind::Plain | Kind::RipRelative(_) => self.copy(s, entry, &insn),
+                Kind::Plain | Kind::RipRelative(_) => self.copy(s, entry, &insn, bump.is_some_and(|b| b.0 == k)),
                 Kind::InlinedJump => {
                     self.maps.jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
                 }
@@ -233,7 +236,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// Copies one instruction.
-    fn copy(&mut self, s: &mut Streams, entry: u64, insn: &Insn) {
+    fn copy(&mut self, s: &mut Streams, entry: u64, insn: &Insn, bumped: bool) {
         let ins = &insn.ins;
         let strings = if self.counting && (ins.has_rep_prefix() || ins.has_repne_prefix()) {
             self.client.string_counters(insn)
@@ -241,7 +244,10 @@ impl<C: Client> Engine<C> {
             None
         };
         if let Some(c) = strings {
-            self.maps.add(s.hot.here() - entry, ins.len(), Point::Before, 0);
+            // (A bump in front has its own point, and between the two nothing is mapped.)
+            if !bumped {
+                self.maps.add(s.hot.here() - entry, ins.len(), Point::Before, 0);
+            }
             for counter in c.each() {
                 add_rcx(&mut s.hot, counter, false);
             }
