@@ -81,6 +81,13 @@ impl AddressMaps {
         }
     }
 
+    /// Takes [`AddressMaps::conclude`] back.
+    pub fn reopen(&mut self) {
+        if let Some(w) = self.pool.last_mut() {
+            *w &= !CONCLUDES;
+        }
+    }
+
     /// The next instruction is at `delta` from the end of this one.
     pub fn jump(&mut self, len: usize, delta: i64) {
         self.add(0, len, Point::Jump, 0);

@@ -34,6 +34,8 @@ pub struct Arena {
     pub to_return_miss: u64,
     /// Code that enters the engine for a system call.
     pub to_syscall: u64,
+    /// Code that enters the engine for a system call that returned EFAULT.
+    pub to_efault: u64,
     /// (start, block) of hot pieces, ascending.
     hot_index: Vec<(u64, u32)>,
     /// (start, block) of cold pieces, ascending.
@@ -138,6 +140,7 @@ impl Cache {
                 (sys::map_anonymous(0, bytes, mm::RWX, 0)?, bytes)
             }
         };
+        sys::no_dump(base, bytes);
         self.arenas.push(new_arena(base, bytes));
         Some(self.arenas.len() - 1)
     }
@@ -172,6 +175,7 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
     let to_indirect = entry(off::ENTER_INDIRECT);
     let to_return_miss = entry(off::RETURN_MISS);
     let to_syscall = entry(off::ENTER_SYSCALL);
+    let to_efault = entry(off::ENTER_EFAULT);
     let hot = a.here().next_multiple_of(64);
     Arena {
         base,
@@ -182,6 +186,7 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
         to_indirect,
         to_return_miss,
         to_syscall,
+        to_efault,
         hot_index: Vec::new(),
         cold_index: Vec::new(),
     }

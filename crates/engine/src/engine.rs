@@ -75,8 +75,8 @@ impl<C: Client> Engine<C> {
                 st.resume = self.blocks.list[id as usize].entry;
                 id
             }
-            Err(Trouble::NotExecutable(at)) => {
-                self.raise_fetch_fault(st, at);
+            Err(Trouble::NotExecutable { pc, at }) => {
+                self.raise_fetch_fault(st, pc, at);
                 NONE
             }
             Err(Trouble::Unsupported(at)) => bug::unsupported(at),
@@ -111,6 +111,10 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
     let shared = unsafe { &*(st.engine as *const Shared<C>) };
     if reason == Reason::Syscall as u32 {
         crate::syscall::hooked(shared, st);
+        return;
+    }
+    if reason == Reason::Efault as u32 {
+        crate::syscall::efault(shared, st);
         return;
     }
     if reason == Reason::ThreadStart as u32 {

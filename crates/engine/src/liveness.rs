@@ -2,8 +2,8 @@
 //!
 //! Instrumentation may change flags only where the program will not read them. Inside a superblock the answer
 //! is exact; at its exits a short look at the code ahead decides, and when that ends without an answer the
-//! flags count as live. At calls and returns the ABI makes them dead; `conservative` switches that off, for
-//! hand-written assembly that passes values in flags.
+//! flags count as live. At returns the ABI makes them dead; `conservative` switches that off, for hand-written
+//! assembly that returns values in flags.
 
 use crate::region::Regions;
 use crate::superblock::{End, Kind, Superblock};
@@ -154,7 +154,9 @@ pub fn superblock(
         End::Cond { target, next } => {
             ahead(regions, target, conservative) | ahead(regions, next, conservative)
         }
-        End::Call { .. } | End::CallIndirect { .. } | End::Return { .. } if !conservative => 0,
+        End::Call { target, .. } => ahead(regions, target, conservative),
+        End::Syscall { next } => ahead(regions, next, conservative),
+        End::Return { .. } if !conservative => 0,
         _ => ALL,
     };
     before[sb.insns.len()] = live;

@@ -19,7 +19,7 @@ use crate::appmem;
 use crate::client::Client;
 use crate::engine::{Engine, Shared};
 use crate::kernel::*;
-use crate::state::{self, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState};
+use crate::state::{self, off, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState};
 use crate::sys::{self, nr};
 use crate::{bug, trampoline};
 use core::arch::naked_asm;
@@ -36,12 +36,18 @@ pub struct ThreadSignals {
     pub altstack: Stack,
     /// A signal that waits for delivery, 0 for none.
     pub queued: u32,
+    /// The signal interrupted a call with a mask of its own.
+    pub waited: bool,
     /// Leave the current block at the next point: its code has changed.
     pub leave_block: bool,
     /// This is a vfork child, whose handlers are its own although its memory is not.
     pub vfork_child: bool,
     /// What is known about the queued signal.
     pub info: SigInfo,
+    /// Mask of a system call that waits with a mask of its own.
+    pub wait_mask: u64,
+    /// Cache address behind that call, 0 when none is being made.
+    pub wait_site: u64,
     /// A vfork child's own handlers.
     pub own_actions: *mut Actions,
 }
@@ -126,7 +132,7 @@ impl<C: Client> Engine<C> {
     /// What the kernel is told for a signal that the program handles.
     pub(crate) fn master_action(&self, app: &SigAction) -> SigAction {
         SigAction {
-            handler: master::<C> as *const () as u64,
+            handler: enter_master as *const () as u64,
             flags: sa::SIGINFO | sa::ONSTACK | sa::RESTORER | app.flags & sa::KERNEL,
             restorer: restorer as *const () as u64,
             mask: !sig::SYNC,
@@ -155,12 +161,12 @@ impl<C: Client> Engine<C> {
     }
 
     /// Jumping to `pc` faults: queue a SIGSEGV and let `leave` deliver it there.
-    pub(crate) fn raise_fetch_fault(&mut self, st: &mut ThreadState, pc: u64) {
+    pub(crate) fn raise_fetch_fault(&mut self, st: &mut ThreadState, pc: u64, at: u64) {
         const MAPERR: i32 = 1;
         const ACCERR: i32 = 2;
-        let code = if self.regions.get(pc).is_some() { ACCERR } else { MAPERR };
+        let code = if self.regions.get(at).is_some() { ACCERR } else { MAPERR };
         let mut rest = [0; 14];
-        rest[0] = pc;
+        rest[0] = at;
         st.signals.queued = sig::SEGV;
         st.signals.info = SigInfo { signo: sig::SEGV as i32, errno: 0, code, pad: 0, rest };
         st.pend = 1;
@@ -224,7 +230,7 @@ impl<C: Client> Engine<C> {
         if dies {
             set_kernel_action(s, &SigAction::default());
             uc.mask = mask & !sig::bit(s);
-            if forced {
+            if forced && s != sig::TRAP {
                 // Natively, at the program's own address: the same fault, the same core. `uc` holds all of it.
                 uc.stack = st.signals.altstack;
                 return;
@@ -252,7 +258,8 @@ impl<C: Client> Engine<C> {
             }
         }
         let own = if action.flags & sa::NODEFER != 0 { 0 } else { sig::bit(s) };
-        st.signals.mask = (mask | action.mask | own) & !sig::UNBLOCKABLE;
+        let base = if core::mem::take(&mut st.signals.waited) { st.signals.wait_mask } else { mask };
+        st.signals.mask = (base | action.mask | own) & !sig::UNBLOCKABLE;
         uc.mask = st.signals.mask & !sig::SYNC;
         uc.rflags &= !HANDLER_CLEARS;
         self.resume_at(st, uc, action.handler);
@@ -343,6 +350,9 @@ impl<C: Client> Engine<C> {
 
     /// A signal that arrived (or a step that ended) in the cache at `uc.rip`: deliver here, or step on.
     fn deliver_in_cache(&mut self, st: &mut ThreadState, uc: &mut UContext) {
+        // Interrupted in sigsuspend and the like: the handler runs under the call's mask.
+        let waited = st.signals.wait_site == uc.rip && uc.gpr(gpr::RAX) as i64 == -crate::sys::errno::EINTR;
+        st.signals.waited = waited;
         match self.mapped(uc.rip) {
             Some((id, m)) => {
                 self.cut(st, id, &m, uc.gpr(gpr::RCX));
@@ -388,8 +398,14 @@ impl<C: Client> Engine<C> {
     }
 }
 
+/// What the kernel calls: a program that asks for alignment checks must not spread them to the handler.
+#[unsafe(naked)]
+extern "C" fn enter_master() {
+    naked_asm!("pushfq", "and dword ptr [rsp], ~0x40000", "popfq", "jmp gs:[{}]", const off::MASTER)
+}
+
 /// The handler of all signals.
-unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc: *mut UContext) {
+pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc: *mut UContext) {
     let s = s as u32;
     // SAFETY: gs points at this thread's state whenever signals are not all blocked, and the kernel passes a frame
     // that is ours until we return.

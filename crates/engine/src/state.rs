@@ -35,6 +35,8 @@ pub enum Reason {
     Client = 3,
     /// A new thread or the first one: everything is set up, find the first block.
     Start = 4,
+    /// A system call that returned EFAULT, perhaps because of a write protection of ours.
+    Efault = 6,
     /// A new thread, for the first time.
     ThreadStart = 5,
 }
@@ -80,6 +82,12 @@ pub struct ThreadState {
     pub enter_syscall: usize,
     /// See `trampoline.rs`.
     pub enter_client: usize,
+    /// The signal handler.
+    pub master: usize,
+    /// Number of the last system call made from the cache.
+    pub syscall: u64,
+    /// See `trampoline.rs`.
+    pub enter_efault: usize,
     /// Emitted routine for returns whose landing does not match.
     pub return_miss: u64,
     /// The engine.
@@ -108,7 +116,7 @@ pub mod off {
     offsets! { THIS = this, GPR = gpr, RFLAGS = rflags, RESUME = resume, SPILL_T = spill_t, SPILL_S = spill_s,
     SPILL_X = spill_x, TARGET = target, EXIT_ID = exit_id, PEND = pend, ENGINE_SP = engine_sp, ENTRY = entry,
     ENTER_EXIT = enter_exit, ENTER_INDIRECT = enter_indirect, ENTER_SYSCALL = enter_syscall,
-    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, XMM = xmm }
+    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, MASTER = master, SYSCALL = syscall, ENTER_EFAULT = enter_efault, XMM = xmm }
 }
 
 const _: () = assert!(size_of::<ThreadState>() <= RETURN_CACHE_OFFSET as usize);

@@ -98,6 +98,8 @@ pub enum End {
     NotExecutable {
         /// Where.
         pc: u64,
+        /// The first byte that cannot be fetched.
+        at: u64,
     },
     /// An instruction that the engine cannot run.
     Unsupported {
@@ -132,7 +134,7 @@ impl Superblock {
             // SAFETY: the caller holds the engine lock by holding `regions`; the bytes are dropped with the decoder.
             let code = unsafe { regions.code(at, INSNS_MAX * 15) };
             if code.is_empty() {
-                self.end = if at == pc { End::NotExecutable { pc } } else { End::Jump { target: at } };
+                self.end = if at == pc { End::NotExecutable { pc, at } } else { End::Jump { target: at } };
                 return;
             }
             let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
@@ -148,7 +150,7 @@ impl Superblock {
                     let out_of_bytes = d.last_error() == iced_x86::DecoderError::NoMoreBytes && code.len() < 15;
                     self.end = match (self.insns.is_empty(), out_of_bytes) {
                         (false, _) => End::Jump { target: here },
-                        (true, true) => End::NotExecutable { pc: here },
+                        (true, true) => End::NotExecutable { pc: here, at: at + code.len() as u64 },
                         (true, false) => End::Invalid { pc: here },
                     };
                     return;

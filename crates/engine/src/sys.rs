@@ -114,6 +114,13 @@ pub fn map_anonymous(hint: u64, bytes: u64, prot: u64, extra_flags: u64) -> Opti
     if failed(r) { None } else { Some(r as u64) }
 }
 
+/// Leaves a range out of core dumps.
+pub fn no_dump(at: u64, bytes: u64) {
+    const DONTDUMP: u64 = 16;
+    // SAFETY: advice about our own memory.
+    unsafe { call(nr::MADVISE, [at, bytes, DONTDUMP, 0, 0, 0]) };
+}
+
 /// Writes text to standard error, for the one line about a bug and for verbose runs.
 pub fn print(text: &[u8]) {
     // SAFETY: reads `text` only.

@@ -8,7 +8,10 @@
 //!   lea   rcx, [rcx+r11]
 //!   jrcxz go
 //!   jmp   hook
-//! go: syscall
+//! go: mov gs:[SYSCALL], rax
+//!   syscall
+//!   lea   rcx, [rax+EFAULT]    ; perhaps a page that we write-protected: see `efault`
+//!   jrcxz efault
 //!   lea   rcx, [next]          ; what the kernel leaves there natively
 //! ```
 //! rcx and r11 are the kernel's to clobber, and no flag changes. A hooked call runs on the engine's stack and
@@ -49,7 +52,16 @@ const HOOKED: &[u64] = &[
     nr::EXECVE,
     nr::EXECVEAT,
     nr::ARCH_PRCTL,
+    nr::MADVISE,
+    nr::RT_SIGSUSPEND,
+    nr::PPOLL,
+    nr::PSELECT6,
+    nr::EPOLL_PWAIT,
+    nr::EPOLL_PWAIT2,
 ];
+
+/// Bytes from the start of a call's sequence to its `syscall`.
+const GO_OFFSET: u64 = 3 + 7 + 9 + 4 + 2 + 5 + 9;
 
 impl<C: Client> Engine<C> {
     /// Fills the table.
@@ -93,7 +105,18 @@ impl<C: Client> Engine<C> {
         step(&mut self.maps, s.hot.here());
         s.hot.jmp(hook);
         step(&mut self.maps, s.hot.here());
-        s.hot.bytes(&[0x0f, 0x05]); // go: syscall
+        s.hot.store_gs(off::SYSCALL, reg::RAX); // go:
+        step(&mut self.maps, s.hot.here());
+        debug_assert_eq!(s.hot.here(), self.blocks.exits[site as usize].stub + GO_OFFSET);
+        s.hot.bytes(&[0x0f, 0x05]); // syscall
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        s.hot.bytes(&[0x48, 0x8d, 0x48, errno::EFAULT as u8]); // lea rcx, [rax+EFAULT]
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        let efault = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, site);
+        s.cold.jmp(self.cache.arena(s.arena).to_efault);
+        s.hot.bytes(&[0xe3, 2, 0xeb, 5]); // jrcxz to the next but one
+        s.hot.jmp(efault);
         self.maps.add(s.hot.here() - entry, len, Point::After, 0);
         s.hot.load_address(reg::RCX, next);
         self.blocks.exits[site as usize].site = s.hot.here();
@@ -116,8 +139,17 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
     st.gpr[1] = site.target;
     st.gpr[11] = st.rflags;
     let result = match n {
-        nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::PKEY_MPROTECT => {
+        nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::PKEY_MPROTECT | nr::MADVISE => {
             shared.lock.lock().memory_call(n, a)
+        }
+        nr::RT_SIGSUSPEND | nr::PPOLL | nr::PSELECT6 | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
+            // Made from the cache, so that a signal interrupts it as any other; only its mask is noted.
+            if let Some(mask) = wait_mask(n, a) {
+                st.signals.wait_mask = mask & !sig::UNBLOCKABLE;
+                st.signals.wait_site = site.stub + GO_OFFSET + 2;
+            }
+            st.resume = site.stub + GO_OFFSET - 9;
+            return;
         }
         nr::RSEQ => -errno::ENOSYS,
         nr::RT_SIGACTION => shared.lock.lock().sigaction(st, a),
@@ -139,6 +171,35 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         _ => unsafe { sys::call(n, a) },
     };
     st.gpr[0] = result as u64;
+}
+
+/// The mask that a call waits with, if it has one.
+fn wait_mask(n: u64, a: [u64; 6]) -> Option<u64> {
+    let at = match n {
+        nr::RT_SIGSUSPEND => a[0],
+        nr::PPOLL => a[3],
+        nr::PSELECT6 => appmem::read::<u64>(a[5])?,
+        _ => a[4],
+    };
+    if at == 0 { None } else { appmem::read::<u64>(at) }
+}
+
+/// A call returned EFAULT: if pages of the program are write-protected by us, one of them may be why. They get
+/// their permission back, their translations go, and the call is made again; the second time there are none.
+pub(crate) fn efault<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
+    let mut e = shared.lock.lock();
+    let site = e.blocks.exits[st.exit_id as usize];
+    st.gpr[1] = site.target;
+    st.resume = site.site;
+    let pages: alloc::vec::Vec<u64> = e.pages.protected().collect();
+    if pages.is_empty() {
+        return;
+    }
+    for page in pages {
+        e.code_written(page);
+    }
+    st.gpr[0] = st.syscall;
+    st.resume = site.stub;
 }
 
 /// `arch_prctl`: gs is the engine's, and shadow stacks cannot work with translated returns.
@@ -206,6 +267,15 @@ impl<C: Client> Engine<C> {
                 let end = start + page_up(a[1]);
                 self.replace(Region { start, end, prot: a[2] as u8 & 7, shared: a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE });
             }
+            nr::MADVISE => {
+                const DONTNEED: u64 = 4;
+                const FREE: u64 = 8;
+                const REMOVE: u64 = 9;
+                if matches!(a[2], DONTNEED | FREE | REMOVE) && self.pages.any(a[0], a[0] + page_up(a[1])) {
+                    self.unprotect(a[0], a[0] + page_up(a[1]));
+                    self.flush(a[0], a[0] + page_up(a[1]));
+                }
+            }
             nr::MUNMAP => {
                 self.flush(a[0], a[0] + page_up(a[1]));
                 self.regions.remove(a[0], a[0] + page_up(a[1]));
@@ -253,6 +323,17 @@ impl<C: Client> Engine<C> {
                 unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
             }
             page += 4096;
+        }
+    }
+
+    /// Gives write permission back to the pages of a range that lost it to us.
+    fn unprotect(&mut self, start: u64, end: u64) {
+        let pages: alloc::vec::Vec<u64> = self.pages.protected().filter(|p| (start..end).contains(p)).collect();
+        for page in pages {
+            if let Some(r) = self.regions.get(page) {
+                // SAFETY: the permission that the program asked for.
+                unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
+            }
         }
     }
 

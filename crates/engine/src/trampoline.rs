@@ -45,6 +45,12 @@ pub extern "C" fn enter_client() {
     naked_asm!("mov gs:[{rax}], rax", "mov eax, 3", "jmp {common}", rax = const off::gpr(0), common = sym common)
 }
 
+/// A system call that returned EFAULT.
+#[unsafe(naked)]
+pub extern "C" fn enter_efault() {
+    naked_asm!("mov gs:[{rax}], rax", "mov eax, 6", "jmp {common}", rax = const off::gpr(0), common = sym common)
+}
+
 #[unsafe(naked)]
 extern "C" fn common() {
     naked_asm!(

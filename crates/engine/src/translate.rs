@@ -17,7 +17,7 @@ use crate::liveness;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
 use alloc::vec::Vec;
-use iced_x86::{Code, Encoder, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register};
+use iced_x86::{Code, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register};
 
 /// Blocks made in one go.
 const CHAIN_MAX: usize = 8;
@@ -58,7 +58,12 @@ pub enum Trouble {
     /// No room for code.
     CacheFull,
     /// The program may not execute this address.
-    NotExecutable(u64),
+    NotExecutable {
+        /// The instruction.
+        pc: u64,
+        /// The first byte that cannot be fetched.
+        at: u64,
+    },
     /// An instruction that the engine cannot run.
     Unsupported(u64),
 }
@@ -86,7 +91,7 @@ impl<C: Client> Engine<C> {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             self.sb.decode(&self.regions, at, max);
             let trouble = match self.sb.end {
-                End::NotExecutable { pc } => Some(Trouble::NotExecutable(pc)),
+                End::NotExecutable { pc, at } => Some(Trouble::NotExecutable { pc, at }),
                 End::Unsupported { pc } => Some(Trouble::Unsupported(pc)),
                 _ => None,
             };
@@ -271,6 +276,12 @@ impl<C: Client> Engine<C> {
             _ => {
                 self.map_copy(entry, insn, at);
                 s.hot.bytes(bytes);
+                if ins.flow_control() == FlowControl::Interrupt {
+                    // Traps report the address behind them, which may be a junction.
+                    self.maps.reopen();
+                    self.maps.add(s.hot.here() - entry, ins.len(), Point::After, 0);
+                    self.maps.conclude();
+                }
             }
         }
         if let Some(c) = strings
@@ -505,8 +516,9 @@ pub(crate) fn jmp_exit(a: &mut Asm) -> u64 {
 
 /// A conditional jump with a patchable displacement.
 fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
-    let cond = insn.ins.condition_code() as u8;
-    if cond != 0 {
+    // (loope and loopne have condition codes too.)
+    if insn.ins.is_jcc_short_or_near() {
+        let cond = insn.ins.condition_code() as u8;
         a.align_patch(2);
         let here = a.here();
         return a.jcc(cond - 1, here);

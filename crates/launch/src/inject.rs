@@ -44,6 +44,8 @@ impl Injection<'_> {
         let shared = self.fixed_bytes + self.slab_count * slab::STRIDE;
         let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as u64;
         let shared_base = map_somewhere(t, shared, rw, flags, self.fd as u64, 1 << 40)?;
+        const DONTDUMP: u64 = 16;
+        t.syscall(libc::SYS_madvise, [shared_base, shared, DONTDUMP, 0, 0, 0])?;
         check("close the shared memory", t.syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0])?)?;
         let boot = Boot {
             magic: MAGIC,
