@@ -71,6 +71,9 @@ pub enum Trouble {
 impl<C: Client> Engine<C> {
     /// Translates the block at `pc` and some that follow it.
     pub fn translate(&mut self, pc: u64) -> Result<u32, Trouble> {
+        if self.boot.flags & wire::boot::flags::VERBOSE != 0 {
+            crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
+        }
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
         let arena = self.cache.arena(a);
         // SAFETY: the streams' free parts belong to whoever holds the engine lock.
