@@ -99,6 +99,30 @@ impl AddressMaps {
         self.pool.push(u32::MAX);
     }
 
+    /// The program's instructions of a block: (address, length).
+    pub fn instructions(&self, run: u32, pc: u64) -> impl Iterator<Item = (u64, usize)> {
+        let mut words = self.pool[run as usize..].iter();
+        let mut pc = pc;
+        core::iter::from_fn(move || {
+            loop {
+                let w = *words.next()?;
+                if w == u32::MAX {
+                    return None;
+                }
+                let len = w >> 16 & 15;
+                let at = pc;
+                if POINTS[(w >> 24 & 7) as usize] == Point::Jump {
+                    pc = pc.wrapping_add(len.into()).wrapping_add(*words.next()? as i32 as u64);
+                    return Some((at, len as usize));
+                }
+                if w & CONCLUDES != 0 || *words.as_slice().first()? == u32::MAX {
+                    pc = pc.wrapping_add(len.into());
+                    return Some((at, len as usize));
+                }
+            }
+        })
+    }
+
     /// Walks the run that starts at `run`, for a block at `pc`.
     pub fn walk(&self, run: u32, pc: u64) -> Walk<'_> {
         Walk { words: &self.pool[run as usize..], pc, index: 0 }

@@ -48,10 +48,6 @@ pub struct Block {
     pub entry: u64,
     /// End of its hot code.
     pub hot_end: u64,
-    /// Lowest program address that it was made from.
-    pub low: u64,
-    /// One past the highest.
-    pub high: u64,
     /// First exit linked to it.
     pub incoming: u32,
     /// First of its exits.
@@ -66,6 +62,8 @@ pub struct Block {
     pub map: u32,
     /// False once flushed.
     pub live: bool,
+    /// Hash of the bytes that it was made from, if the program may write them; 0 otherwise.
+    pub source: u64,
 }
 
 /// All blocks and exits, and the table from program address to block.

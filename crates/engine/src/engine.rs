@@ -33,6 +33,8 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
+    /// Flushed blocks whose bytes may turn out unchanged, by program address.
+    pub(crate) suspended: BTreeMap<u64, u32>,
     /// Exits of the entries for indirect branches, by program address.
     pub(crate) indirect: BTreeMap<u64, u32>,
     pub(crate) slabs: Slabs,
@@ -40,6 +42,7 @@ pub struct Engine<C> {
     pub(crate) sb: Superblock,
     pub(crate) live_before: Vec<u32>,
     pub(crate) live_exits: Vec<u32>,
+    pub(crate) page_list: Vec<u64>,
     pub(crate) encoder: Encoder,
     pub(crate) counting: bool,
     pub(crate) conservative: bool,
@@ -64,7 +67,10 @@ impl<C: Client> Engine<C> {
     pub(crate) fn block_for(&mut self, pc: u64) -> Result<u32, Trouble> {
         match self.blocks.find(pc) {
             Some(id) => Ok(id),
-            None => self.translate(pc),
+            None => match self.revive(pc) {
+                Some(id) => Ok(id),
+                None => self.translate(pc),
+            },
         }
     }
 
@@ -96,6 +102,9 @@ impl<C: Client> Engine<C> {
                 self.blocks.unset(b.pc);
             }
             self.unlink_incoming(id);
+            if b.source != 0 {
+                self.suspended.insert(b.pc, id);
+            }
         }
     }
 }

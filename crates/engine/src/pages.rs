@@ -6,6 +6,19 @@ use alloc::vec::Vec;
 /// log2 of the page size.
 pub const PAGE_SHIFT: u32 = 12;
 
+/// Collects the distinct pages of some instructions, (address, length) each. Superblocks follow jumps, so they are
+/// few but may lie far apart.
+pub fn distinct(insns: impl Iterator<Item = (u64, usize)>, out: &mut Vec<u64>) {
+    out.clear();
+    for (pc, len) in insns {
+        for page in [pc & !0xfff, (pc + len.max(1) as u64 - 1) & !0xfff] {
+            if out.last() != Some(&page) && !out.contains(&page) {
+                out.push(page);
+            }
+        }
+    }
+}
+
 /// Blocks by page of program code.
 #[derive(Default)]
 pub struct Pages {
@@ -14,11 +27,9 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Block `id` was made from bytes in `low..high`.
-    pub fn note(&mut self, low: u64, high: u64, id: u32) {
-        for page in low >> PAGE_SHIFT..=(high - 1) >> PAGE_SHIFT {
-            self.map.entry(page).or_default().push(id);
-        }
+    /// Block `id` was made from bytes of this page.
+    pub fn note(&mut self, page: u64, id: u32) {
+        self.map.entry(page >> PAGE_SHIFT).or_default().push(id);
     }
 
     /// Takes out all blocks of pages that touch `start..end`.

@@ -28,8 +28,8 @@ use crate::region::Region;
 use crate::state::{ThreadState, off};
 use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
-use crate::translate::Streams;
-use crate::{bug, sigcall, signal, thread};
+use crate::translate::{Streams, hash_bytes};
+use crate::{bug, pages, sigcall, signal, thread};
 
 /// System calls that the engine itself must see.
 const HOOKED: &[u64] = &[
@@ -310,20 +310,47 @@ impl<C: Client> Engine<C> {
 
 /// Code that the program may also write.
 impl<C: Client> Engine<C> {
-    /// Takes write permission from pages that are about to be translated.
-    pub(crate) fn protect_code(&mut self, low: u64, high: u64) {
-        let mut page = low & !0xfff;
-        while page < high {
+    /// Notes that block `id` is made from `pages`, and takes write permission from those that have it. Returns
+    /// whether the program may write to any of them.
+    pub(crate) fn protect_code(&mut self, pages: &[u64], id: u32) -> bool {
+        let mut writable = false;
+        for &page in pages {
+            self.pages.note(page, id);
             if let Some(r) = self.regions.get(page)
                 && u64::from(r.prot) & mm::PROT_WRITE != 0
-                && self.pages.protect(page)
             {
-                let prot = u64::from(r.prot) & !mm::PROT_WRITE;
-                // SAFETY: only takes a permission away; the fault that follows gives it back.
-                unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+                writable = true;
+                if self.pages.protect(page) {
+                    let prot = u64::from(r.prot) & !mm::PROT_WRITE;
+                    // SAFETY: only takes a permission away; the fault that follows gives it back.
+                    unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+                }
             }
-            page += 4096;
         }
+        writable
+    }
+
+    /// A block at `pc` whose page was written since, if its own bytes are still the same: live again.
+    pub(crate) fn revive(&mut self, pc: u64) -> Option<u32> {
+        let id = self.suspended.remove(&pc)?;
+        let b = self.blocks.list[id as usize];
+        let mut hash = 1;
+        for (at, len) in self.maps.instructions(b.map, b.pc) {
+            if self.regions.executable_end(at).is_none_or(|end| end < at + len as u64) {
+                return None;
+            }
+            hash = hash_bytes(hash, at, len);
+        }
+        if b.source == 0 || hash != b.source {
+            return None;
+        }
+        self.blocks.list[id as usize].live = true;
+        self.blocks.set(pc, id);
+        let mut pages = core::mem::take(&mut self.page_list);
+        pages::distinct(self.maps.instructions(b.map, b.pc), &mut pages);
+        self.protect_code(&pages, id);
+        self.page_list = pages;
+        Some(id)
     }
 
     /// Gives write permission back to the pages of a range that lost it to us.

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::emit::{Asm, Reg, patch_rel32, reg};
 use crate::engine::Engine;
 use crate::liveness;
+use crate::pages;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
 use alloc::vec::Vec;
@@ -154,18 +155,11 @@ impl<C: Client> Engine<C> {
     fn block(&mut self, s: &mut Streams) -> u32 {
         let id = self.blocks.list.len() as u32;
         let entry = s.hot.here();
-        let (low, high) = self
-            .sb
-            .insns
-            .iter()
-            .fold((self.sb.pc, self.sb.pc + 1), |(l, h), i| (l.min(i.pc()), h.max(i.next())));
         let exits = self.blocks.exits.len() as u32;
         self.blocks.list.push(Block {
             pc: self.sb.pc,
             entry,
             hot_end: entry,
-            low,
-            high,
             incoming: NONE,
             exits,
             exit_count: 0,
@@ -173,10 +167,15 @@ impl<C: Client> Engine<C> {
             bump: u8::MAX,
             map: self.maps.next(),
             live: true,
+            source: 0,
         });
         self.blocks.set(self.sb.pc, id);
         self.cache.arena(s.arena).note(entry, s.cold.here(), id);
-        self.pages.note(low, high, id);
+        let mut pages = core::mem::take(&mut self.page_list);
+        pages::distinct(self.sb.insns.iter().map(|i| (i.pc(), i.ins.len())), &mut pages);
+        if pages.is_empty() {
+            pages.push(self.sb.pc & !0xfff);
+        }
 
         let n = self.sb.insns.len();
         let counting = self.counting;
@@ -193,7 +192,11 @@ impl<C: Client> Engine<C> {
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
         }
-        self.protect_code(low, high);
+        if self.protect_code(&pages, id) {
+            let hash = self.sb.insns.iter().fold(1, |h, i| hash_bytes(h, i.pc(), i.ins.len()));
+            self.blocks.list[id as usize].source = hash;
+        }
+        self.page_list = pages;
         let mut side = 0;
         for k in 0..n {
             let insn = self.sb.insns[k];
@@ -564,6 +567,15 @@ fn add_rcx(a: &mut Asm, counter: i32, negative: bool) {
     }
     a.store_gs(counter, reg::R11);
     a.load_gs(reg::R11, off::SPILL_X);
+}
+
+/// Mixes the program's bytes at `pc` into a hash.
+pub(crate) fn hash_bytes(mut h: u64, pc: u64, len: usize) -> u64 {
+    // SAFETY: called for executable memory only, under the engine lock.
+    for b in unsafe { core::slice::from_raw_parts(pc as *const u8, len) } {
+        h = (h ^ u64::from(*b)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    h | 1
 }
 
 /// Does a repeated `ins` always run to rcx = 0?
