@@ -1,0 +1,21 @@
+//! How many loads and stores one execution of an instruction makes, as `wire::count` defines them.
+
+use iced_x86::{Instruction, InstructionInfoFactory, OpAccess};
+
+/// (loads, stores) of one execution; for a string instruction, of one iteration.
+pub fn accesses(factory: &mut InstructionInfoFactory, ins: &Instruction) -> (u16, u16) {
+    let mut loads = 0;
+    let mut stores = 0;
+    for m in factory.info(ins).used_memory() {
+        match m.access() {
+            OpAccess::Read | OpAccess::CondRead => loads += 1,
+            OpAccess::Write | OpAccess::CondWrite => stores += 1,
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                loads += 1;
+                stores += 1;
+            }
+            OpAccess::None | OpAccess::NoMemAccess => {}
+        }
+    }
+    (loads, stores)
+}

@@ -1,0 +1,136 @@
+//! The client behind `farsight count`.
+//!
+//! Each way out of a superblock gets a counter and a static description of what one execution adds
+//! (`wire::count`). Only repeated string instructions and paths that a fault or signal cuts short are counted at
+//! run time. Everything is written straight into the shared mapping, so nothing is lost when the program is
+//! killed; summing up is the collector's work, or is done here when a thread ends and its slab is reused.
+//!
+//! # Rules
+//! Runs inside the program, under the engine lock: see the engine's rules. Writes only to the shared mapping.
+#![no_std]
+
+extern crate alloc;
+
+mod access;
+mod shared;
+
+pub use access::accesses;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use engine::client::{Client, StringCounters};
+use engine::superblock::{Insn, Superblock};
+use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
+use shared::Shared;
+use wire::boot::Boot;
+use wire::count::{EXITS_MAX, ExitDesc, ThreadTotals, Totals};
+use wire::slab::{COUNTERS_OFFSET, TOTALS_OFFSET};
+
+/// Counters kept back for when the others have run out: one per distinct sum, whatever the address.
+const RESERVED: u64 = 1 << 16;
+
+/// Counts.
+pub struct Count {
+    shared: Shared,
+    factory: InstructionInfoFactory,
+    /// `prefix[k]`: what the first `k` instructions of the current superblock add.
+    prefix: Vec<ExitDesc>,
+    by_sum: BTreeMap<[u16; 5], u32>,
+}
+
+impl Count {
+    /// A client that writes to the mapping named in the boot block.
+    ///
+    /// # Safety
+    /// The boot block is the launcher's, and its mapping has the layout of `wire::count`.
+    pub unsafe fn new(boot: &Boot) -> Count {
+        Count {
+            // SAFETY: passed on.
+            shared: unsafe { Shared::new(boot) },
+            factory: InstructionInfoFactory::new(),
+            prefix: Vec::new(),
+            by_sum: BTreeMap::new(),
+        }
+    }
+
+    fn counter(&mut self, d: ExitDesc) -> u32 {
+        let n = self.shared.exits();
+        if u64::from(n) < EXITS_MAX - RESERVED {
+            self.shared.add_exit(d);
+            return n;
+        }
+        self.shared.problem(wire::count::problem::COUNTERS_FULL);
+        let key = [d.instructions, d.loads, d.stores, d.blocks.into(), d.calls.into()];
+        if let Some(&c) = self.by_sum.get(&key) {
+            return c;
+        }
+        let c = n.min(EXITS_MAX as u32 - 1);
+        self.shared.add_exit(d);
+        self.by_sum.insert(key, c);
+        c
+    }
+}
+
+fn extra_offset(field: usize) -> i32 {
+    (TOTALS_OFFSET as usize + core::mem::offset_of!(ThreadTotals, extra) + field) as i32
+}
+
+impl Client for Count {
+    fn block(&mut self, sb: &Superblock) {
+        self.prefix.clear();
+        let mut d = ExitDesc { pc: sb.pc, ..ExitDesc::default() };
+        self.prefix.push(d);
+        for insn in &sb.insns {
+            let flow = insn.ins.flow_control();
+            let syscall = insn.ins.mnemonic() == Mnemonic::Syscall;
+            let transfer = !matches!(flow, FlowControl::Next | FlowControl::Interrupt | FlowControl::Exception) && !syscall;
+            d.instructions += 1;
+            d.blocks += u8::from(transfer);
+            d.calls += u8::from(matches!(flow, FlowControl::Call | FlowControl::IndirectCall) && !syscall);
+            let repeated = insn.ins.has_rep_prefix() || insn.ins.has_repne_prefix();
+            if !(repeated && insn.ins.is_string_instruction()) {
+                let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+                d.loads += loads;
+                d.stores += stores;
+            }
+            self.prefix.push(d);
+        }
+    }
+
+    fn path_counter(&mut self, _sb: &Superblock, count: usize) -> Option<i32> {
+        let d = self.prefix[count];
+        Some((COUNTERS_OFFSET + u64::from(self.counter(d)) * 8) as i32)
+    }
+
+    fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
+        if !insn.ins.is_string_instruction() {
+            return None;
+        }
+        let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+        // cmps reads twice per iteration: the engine adds the count once per counter, so both go through here.
+        Some(StringCounters {
+            loads: (loads > 0).then_some(extra_offset(core::mem::offset_of!(Totals, loads))),
+            stores: (stores > 0).then_some(extra_offset(core::mem::offset_of!(Totals, stores))),
+            loads_each: loads,
+        })
+    }
+
+    fn path_cut(&mut self, slab: u64, sb: &Superblock, count: usize, counted: Option<usize>) {
+        self.block(sb);
+        let done = self.prefix[count.min(self.prefix.len() - 1)];
+        let credited = counted.map_or(ExitDesc::default(), |n| self.prefix[n.min(self.prefix.len() - 1)]);
+        self.shared.correct(slab, &done.into(), &credited.into());
+    }
+
+    fn thread_start(&mut self, slab: u64, tid: u32, counts: bool) {
+        self.shared.thread_start(slab, tid, counts);
+    }
+
+    fn thread_end(&mut self, slab: u64, tid: u32) {
+        self.shared.thread_end(slab, tid);
+    }
+
+    fn process_end(&mut self) {
+        self.shared.save_maps();
+    }
+}

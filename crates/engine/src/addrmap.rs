@@ -1,0 +1,192 @@
+//! From a cache address back to the program's: what faults and signals need.
+//!
+//! Per block, one word for each cache address at which the program's state is known: the offset from the
+//! block's entry, the length of the program's instruction there, and how far the state differs from the plain
+//! one ([`Point`]). Words are kept in one pool; a block stores where its run starts.
+
+use alloc::vec::Vec;
+
+/// How the registers stand at a mapped address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Point {
+    /// All registers are the program's; the instruction is about to be executed, nothing was added for it yet.
+    Before = 0,
+    /// All registers are the program's; what was added for the instruction has been executed.
+    Copy = 1,
+    /// r11 is in `spill_t`.
+    Spilled = 2,
+    /// A return that has pushed r11: rsp is 8 too low.
+    ReturnPushed = 3,
+    /// r11 is being used for a far operand and is in `spill_x`; the register's number is in the length byte's
+    /// upper half.
+    Borrowed = 4,
+    /// After a system call: the program is at the next instruction.
+    After = 5,
+    /// Inside the sequence before a system call: rcx and r11 are the kernel's to clobber.
+    SyscallWindow = 6,
+    /// Not a point: the next word holds the distance to the target of an inlined jump.
+    Jump = 7,
+}
+
+const CONCLUDES: u32 = 1 << 27;
+
+const POINTS: [Point; 8] = [
+    Point::Before,
+    Point::Copy,
+    Point::Spilled,
+    Point::ReturnPushed,
+    Point::Borrowed,
+    Point::After,
+    Point::SyscallWindow,
+    Point::Jump,
+];
+
+/// A cache address that is mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapped {
+    /// The program's pc.
+    pub pc: u64,
+    /// Index of the instruction in its superblock.
+    pub index: usize,
+    /// State of the registers.
+    pub point: Point,
+    /// For [`Point::Borrowed`], the register.
+    pub reg: u8,
+}
+
+/// All maps.
+#[derive(Default)]
+pub struct AddressMaps {
+    pool: Vec<u32>,
+}
+
+impl AddressMaps {
+    /// Where the next block's run will start.
+    pub fn next(&self) -> u32 {
+        self.pool.len() as u32
+    }
+
+    /// Adds a point for an instruction of `len` bytes at `offset` from the block's entry; more follow for it.
+    pub fn add(&mut self, offset: u64, len: usize, point: Point, reg: u8) {
+        debug_assert!(offset < 1 << 16);
+        let place = offset as u32 & 0xffff | (len as u32 & 15) << 16;
+        self.pool.push(place | u32::from(reg & 15) << 20 | (point as u32) << 24);
+    }
+
+    /// The last point added concludes its instruction: later words belong to the next.
+    pub fn conclude(&mut self) {
+        if let Some(w) = self.pool.last_mut() {
+            *w |= CONCLUDES;
+        }
+    }
+
+    /// Takes [`AddressMaps::conclude`] back.
+    pub fn reopen(&mut self) {
+        if let Some(w) = self.pool.last_mut() {
+            *w &= !CONCLUDES;
+        }
+    }
+
+    /// The next instruction is at `delta` from the end of this one.
+    pub fn jump(&mut self, len: usize, delta: i64) {
+        self.add(0, len, Point::Jump, 0);
+        self.pool.push(delta as i32 as u32);
+    }
+
+    /// Ends a block's run.
+    pub fn finish(&mut self) {
+        self.pool.push(u32::MAX);
+    }
+
+    /// The program's instructions of a block: (address, length).
+    pub fn instructions(&self, run: u32, pc: u64) -> impl Iterator<Item = (u64, usize)> {
+        let mut words = self.pool[run as usize..].iter();
+        let mut pc = pc;
+        core::iter::from_fn(move || {
+            loop {
+                let w = *words.next()?;
+                if w == u32::MAX {
+                    return None;
+                }
+                let len = w >> 16 & 15;
+                let at = pc;
+                if POINTS[(w >> 24 & 7) as usize] == Point::Jump {
+                    pc = pc.wrapping_add(len.into()).wrapping_add(*words.next()? as i32 as u64);
+                    return Some((at, len as usize));
+                }
+                if w & CONCLUDES != 0 || *words.as_slice().first()? == u32::MAX {
+                    pc = pc.wrapping_add(len.into());
+                    return Some((at, len as usize));
+                }
+            }
+        })
+    }
+
+    /// Walks the run that starts at `run`, for a block at `pc`.
+    pub fn walk(&self, run: u32, pc: u64) -> Walk<'_> {
+        Walk { words: &self.pool[run as usize..], pc, index: 0 }
+    }
+}
+
+/// Iterates over the mapped addresses of a block: (offset, what is there), ascending.
+pub struct Walk<'a> {
+    words: &'a [u32],
+    pc: u64,
+    index: usize,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = (u64, Mapped);
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (&w, rest) = self.words.split_first()?;
+            if w == u32::MAX {
+                return None;
+            }
+            self.words = rest;
+            let len = u64::from(w >> 16 & 15);
+            let point = POINTS[(w >> 24 & 7) as usize];
+            if point == Point::Jump {
+                let (&delta, rest) = self.words.split_first()?;
+                self.words = rest;
+                self.pc = self.pc.wrapping_add(len).wrapping_add(delta as i32 as u64);
+                self.index += 1;
+                continue;
+            }
+            let pc = if point == Point::After { self.pc.wrapping_add(len) } else { self.pc };
+            let mapped = Mapped { pc, index: self.index, point, reg: (w >> 20 & 15) as u8 };
+            if w & CONCLUDES != 0 {
+                self.pc = self.pc.wrapping_add(len);
+                self.index += 1;
+            }
+            return Some((u64::from(w & 0xffff), mapped));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_follows_lengths_and_jumps() {
+        let mut m = AddressMaps::default();
+        m.add(9, 1, Point::Copy, 0); // of another block
+        m.conclude();
+        m.finish();
+        let run = m.next();
+        m.add(0, 3, Point::Copy, 0);
+        m.conclude();
+        m.jump(2, 0x100);
+        m.add(3, 4, Point::Before, 0);
+        m.add(12, 4, Point::Copy, 0);
+        m.conclude();
+        m.finish();
+        let got: Vec<_> = m.walk(run, 0x1000).map(|(o, m)| (o, m.pc, m.index, m.point)).collect();
+        assert_eq!(
+            got,
+            [(0, 0x1000, 0, Point::Copy), (3, 0x1105, 2, Point::Before), (12, 0x1105, 2, Point::Copy)]
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! What is known about translated blocks: where they are, how they leave, who links to them.
+//!
+//! Blocks and exits are named by index. A block that was flushed keeps its index and memory (a thread may
+//! still stand in it) but leaves the address table and all links. All under the engine lock.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// No block, no exit.
+pub const NONE: u32 = u32::MAX;
+
+/// How an exit is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitKind {
+    /// A jump whose displacement is patched.
+    Jump,
+    /// A nop before the target block, which follows in memory; becomes a jump to leave the link.
+    Junction,
+    /// A system call site; `site` is the cache address after it.
+    Syscall,
+}
+
+/// One way out of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Exit {
+    /// The block that it leaves.
+    pub from: u32,
+    /// How it is written.
+    pub kind: ExitKind,
+    /// Program address that it goes to.
+    pub target: u64,
+    /// Address of its displacement.
+    pub site: u64,
+    /// Its stub, 0 when not yet made.
+    pub stub: u64,
+    /// The block that it is linked to.
+    pub to: u32,
+    /// Next exit linked to the same block.
+    pub next_incoming: u32,
+}
+
+/// One translated superblock.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Program address.
+    pub pc: u64,
+    /// Cache address.
+    pub entry: u64,
+    /// End of its hot code.
+    pub hot_end: u64,
+    /// First exit linked to it.
+    pub incoming: u32,
+    /// First of its exits.
+    pub exits: u32,
+    /// Their number.
+    pub exit_count: u16,
+    /// Which arena.
+    pub arena: u16,
+    /// Before which instruction its counter is bumped.
+    pub bump: u8,
+    /// Its address map.
+    pub map: u32,
+    /// False once flushed.
+    pub live: bool,
+    /// Hash of the bytes that it was made from, if the program may write them; 0 otherwise.
+    pub source: u64,
+}
+
+/// All blocks and exits, and the table from program address to block.
+pub struct Blocks {
+    /// By index.
+    pub list: Vec<Block>,
+    /// By index.
+    pub exits: Vec<Exit>,
+    slots: Vec<(u64, u32)>,
+    used: usize,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Blocks { list: Vec::new(), exits: Vec::new(), slots: vec![(0, NONE); 4096], used: 0 }
+    }
+}
+
+fn hash(pc: u64) -> usize {
+    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}
+
+impl Blocks {
+    /// The live block at `pc`.
+    pub fn find(&self, pc: u64) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut i = hash(pc) & mask;
+        loop {
+            let (key, id) = self.slots[i];
+            if key == 0 && id == NONE {
+                return None;
+            }
+            if key == pc && id != NONE {
+                return Some(id);
+            }
+            i = (i + 1) & mask;
+        }
+    }
+
+    /// Makes `id` the block at `pc`.
+    pub fn set(&mut self, pc: u64, id: u32) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            let old = core::mem::take(&mut self.slots);
+            self.slots = vec![(0, NONE); old.len() * 2];
+            self.used = 0;
+            for (key, id) in old {
+                if id != NONE {
+                    self.set(key, id);
+                }
+            }
+        }
+        let mask = self.slots.len() - 1;
+        let mut i = hash(pc) & mask;
+        while self.slots[i] != (0, NONE) && self.slots[i].0 != pc {
+            i = (i + 1) & mask;
+        }
+        if self.slots[i] == (0, NONE) {
+            self.used += 1;
+        }
+        self.slots[i] = (pc, id);
+    }
+
+    /// Takes the block at `pc` out of the table.
+    pub fn unset(&mut self, pc: u64) {
+        let mask = self.slots.len() - 1;
+        let mut i = hash(pc) & mask;
+        while self.slots[i] != (0, NONE) {
+            if self.slots[i].0 == pc {
+                // The key stays, so that longer probes pass; pc 0 never holds code.
+                self.slots[i].1 = NONE;
+                return;
+            }
+            i = (i + 1) & mask;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_finds_what_was_set_and_not_what_was_unset() {
+        let mut b = Blocks::default();
+        for i in 1..20_000u64 {
+            b.set(i * 7, i as u32);
+        }
+        for i in 1..20_000u64 {
+            assert_eq!(b.find(i * 7), Some(i as u32));
+            if i % 3 == 0 {
+                b.unset(i * 7);
+            }
+        }
+        for i in 1..20_000u64 {
+            assert_eq!(b.find(i * 7), (i % 3 != 0).then_some(i as u32));
+        }
+        b.set(21, 99);
+        assert_eq!(b.find(21), Some(99));
+    }
+}

@@ -1,0 +1,193 @@
+//! Calls and returns.
+//!
+//! The program's stack always holds the program's own return addresses, yet the processor executes a genuine
+//! `call` and `ret`, so that its return predictor works. No shadow stack is kept; a per-thread *return cache*
+//! maps the low 16 bits of a return address to the cache address behind the call that was last made with it.
+//!
+//! ```text
+//!   call L                     ; pushes R, teaches the predictor
+//! R: lea r11, [ret]            ; landing
+//!   cmp r11, [rsp+8]           ; is this where the program wants to go?
+//!   jne return_miss
+//!   pop r11
+//!   lea rsp, [rsp+8]
+//!   ... block at ret ...
+//! L: pop gs:[cache + 8*low16(ret)]  ; R into the return cache
+//!   push ret                   ; the program's own return address
+//!   jmp callee
+//! ```
+//! A return: `push r11; movzx r11d, word [rsp+8]; mov r11, gs:[r11*8+cache]; push r11; ret`. It needs no flags;
+//! the landing compares only where the code ahead does not read them, and otherwise tests without flags. A wrong
+//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The two words below the
+//! stack pointer that a return scribbles on are dead at that point by any calling convention.
+
+use crate::addrmap::Point;
+use crate::block::{Exit, ExitKind, NONE};
+use crate::client::Client;
+use crate::emit::{Asm, cc, reg};
+use crate::engine::Engine;
+use crate::liveness;
+use crate::state::{RETURN_CACHE_OFFSET, off};
+use crate::superblock::Insn;
+use crate::translate::{Streams, Tail, jmp_exit};
+
+/// Displacement from gs of the return cache's entry for a return to `ret`.
+pub(crate) fn return_slot(ret: u64) -> i32 {
+    (RETURN_CACHE_OFFSET + (ret & 0xffff) * 8) as i32
+}
+
+impl<C: Client> Engine<C> {
+    /// A call to `target` (or to r11, with the program's r11 in `spill_t`) that returns to `ret`.
+    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64) {
+        s.cold.align(8);
+        let pool = s.cold.here();
+        s.cold.q64(ret);
+        let here = s.hot.here();
+        let site = s.hot.call(here);
+        s.tails.push(Tail { site, ret, pool, target, block });
+        self.landing(s, ret);
+    }
+
+    /// Where returns to `ret` arrive: r11 on the stack, the program's return address above it.
+    fn landing(&mut self, s: &mut Streams, ret: u64) {
+        let miss = self.cache.arena(s.arena).to_return_miss;
+        if liveness::ahead(&self.regions, ret, self.conservative) == 0 {
+            s.hot.load_address(reg::R11, ret);
+            s.hot.bytes(&[0x4c, 0x3b, 0x5c, 0x24, 0x08]); // cmp r11, [rsp+8]
+            s.hot.jcc(cc::NE, miss);
+        } else {
+            s.hot.store_gs(off::SPILL_X, reg::RCX);
+            s.hot.bytes(&[0x48, 0x8b, 0x4c, 0x24, 0x08]); // mov rcx, [rsp+8]
+            s.hot.mov_imm64(reg::R11, ret.wrapping_neg());
+            s.hot.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
+            s.hot.bytes(&[0xe3, 14]); // jrcxz over the next two
+            s.hot.load_gs(reg::RCX, off::SPILL_X);
+            s.hot.jmp(miss);
+            s.hot.load_gs(reg::RCX, off::SPILL_X);
+        }
+        s.hot.bytes(&[0x41, 0x5b]); // pop r11
+        s.hot.drop_stack(8);
+    }
+
+    /// A return.
+    pub(crate) fn emit_return(&mut self, s: &mut Streams, entry: u64, insn: &Insn, pop: u16) {
+        let len = insn.ins.len();
+        self.maps.add(s.hot.here() - entry, len, Point::Copy, 0);
+        if pop != 0 {
+            // Rare, and the landing knows nothing of the extra bytes: an indirect jump.
+            s.hot.store_gs(off::SPILL_T, reg::R11);
+            self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+            s.hot.bytes(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
+            s.hot.drop_stack(8 + i32::from(pop));
+            s.hot.store_gs(off::SPILL_S, reg::R10);
+            s.hot.table_jump(self.low.branches());
+            return;
+        }
+        s.hot.bytes(&[0x41, 0x53]); // push r11
+        self.maps.add(s.hot.here() - entry, len, Point::ReturnPushed, 0);
+        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x5c, 0x24, 0x08]); // movzx r11d, word [rsp+8]
+        s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
+        s.hot.d32(RETURN_CACHE_OFFSET as i32);
+        s.hot.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
+    }
+
+    /// The out-of-line parts of a chain's calls.
+    pub(crate) fn tails(&mut self, s: &mut Streams) {
+        for t in core::mem::take(&mut s.tails) {
+            let at = s.hot.here();
+            self.cache.arena(s.arena).note(at, s.cold.here(), t.block);
+            // SAFETY: a displacement that this chain emitted; nothing runs it yet.
+            unsafe { crate::emit::patch_rel32(t.site, at) };
+            s.hot.pop_gs(return_slot(t.ret));
+            s.hot.push_address(t.ret, t.pool);
+            match t.target {
+                Some(target) => {
+                    let site = jmp_exit(&mut s.hot);
+                    self.direct_exit(s, t.block, site, target);
+                }
+                None => {
+                    s.hot.store_gs(off::SPILL_S, reg::R10);
+                    s.hot.table_jump(self.low.branches());
+                }
+            }
+        }
+    }
+
+    /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp+8]`, r11 being at `[rsp]`.
+    pub(crate) fn emit_return_miss(&mut self) {
+        let table = self.low.branches();
+        let arena = self.cache.arena(0);
+        // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
+        let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
+        self.return_miss = a.here();
+        a.bytes(&[0x41, 0x5b]); // pop r11
+        a.store_gs(off::SPILL_T, reg::R11);
+        a.bytes(&[0x41, 0x5b]); // pop r11
+        a.store_gs(off::SPILL_S, reg::R10);
+        a.table_jump(table);
+        arena.hot = a.here().next_multiple_of(64);
+    }
+
+    /// The entry for indirect branches to `pc`, whose block is `id`: compares the target in r11 with its own
+    /// address. Entries that share a table slot are chained. They belong to addresses, not blocks: the last jump
+    /// is an exit, linked and cut like any other, so an entry stays good when its block is flushed.
+    pub(crate) fn indirect_entry(&mut self, pc: u64, id: u32) {
+        if let Some(&exit) = self.indirect.get(&pc) {
+            if self.blocks.exits[exit as usize].to == NONE {
+                self.link(exit, id);
+            }
+            return;
+        }
+        let flags_dead = liveness::ahead(&self.regions, pc, true) == 0;
+        let b = self.blocks.list[id as usize];
+        let arena = self.cache.arena(b.arena.into());
+        // SAFETY: the free part of the streams belongs to the holder of the engine lock.
+        let mut a = unsafe { Asm::new(arena.hot, arena.hot_end()) };
+        // SAFETY: as above.
+        let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
+        arena.note_cold(cold.here(), id);
+        cold.align(8);
+        let next = cold.here();
+        cold.q64(self.low.get(pc));
+        a.align(16);
+        let lead = if flags_dead { Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2 } else { 9 + 10 + 4 + 2 + 9 + 6 + 9 };
+        a.align_patch(lead + 9 + 9 + 1);
+        let at = a.here();
+        arena.note(at, cold.here(), id);
+        if flags_dead {
+            a.load_address(reg::R10, pc);
+            a.bytes(&[0x4d, 0x39, 0xda]); // cmp r10, r11
+            a.bytes(&[0x75, 23]); // jne over the next three
+        } else {
+            a.store_gs(off::SPILL_X, reg::RCX);
+            a.mov_imm64(reg::R10, pc.wrapping_neg());
+            a.bytes(&[0x4b, 0x8d, 0x0c, 0x1a]); // lea rcx, [r10+r11]
+            a.bytes(&[0xe3, 15]); // jrcxz over the next two
+            a.load_gs(reg::RCX, off::SPILL_X);
+            a.jmp_mem(next);
+            a.load_gs(reg::RCX, off::SPILL_X);
+        }
+        a.load_gs(reg::R10, off::SPILL_S);
+        a.load_gs(reg::R11, off::SPILL_T);
+        let jump = a.here();
+        let site = a.jmp(jump);
+        if flags_dead {
+            a.jmp_mem(next);
+        }
+        debug_assert!(site % 8 <= 4);
+        arena.hot = a.here();
+        arena.cold = cold.here();
+        let exit = self.new_exit(Exit {
+            from: id,
+            kind: ExitKind::Jump,
+            target: pc,
+            site,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        self.link(exit, id);
+        self.indirect.insert(pc, exit);
+        self.low.set(pc, at);
+    }
+}

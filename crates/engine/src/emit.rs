@@ -1,0 +1,284 @@
+//! A small assembler: exactly the instructions that the engine adds, written as bytes.
+//!
+//! The program's own instructions are copied, not re-encoded; iced's encoder is used only where an operand has
+//! to change. An [`Asm`] writes into one stream of a code cache and never past its end; positions are cache
+//! addresses.
+
+/// Machine number of a general register.
+pub type Reg = u8;
+/// Registers by name.
+pub mod reg {
+    #![allow(missing_docs)]
+    pub const RAX: u8 = 0;
+    pub const RCX: u8 = 1;
+    pub const RSP: u8 = 4;
+    pub const R10: u8 = 10;
+    pub const R11: u8 = 11;
+}
+
+/// Condition codes as encoded in `jcc`.
+pub mod cc {
+    #![allow(missing_docs)]
+    pub const NE: u8 = 5;
+}
+
+/// A stream of machine code.
+pub struct Asm {
+    cur: *mut u8,
+    end: *mut u8,
+}
+
+impl Asm {
+    /// Writes at `at`, up to `end`.
+    ///
+    /// # Safety
+    /// The range is writable memory that nothing else writes while this exists.
+    pub unsafe fn new(at: u64, end: u64) -> Asm {
+        Asm { cur: at as *mut u8, end: end as *mut u8 }
+    }
+
+    /// The address of the next byte.
+    pub fn here(&self) -> u64 {
+        self.cur as u64
+    }
+
+    /// Bytes left.
+    pub fn room(&self) -> usize {
+        self.end as usize - self.cur as usize
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn bytes(&mut self, b: &[u8]) {
+        assert!(b.len() <= self.room(), "code cache stream overrun");
+        // SAFETY: the room was checked, and `new` promised the memory.
+        unsafe {
+            core::ptr::copy_nonoverlapping(b.as_ptr(), self.cur, b.len());
+            self.cur = self.cur.add(b.len());
+        }
+    }
+
+    /// Appends a 32-bit number.
+    pub fn d32(&mut self, v: i32) {
+        self.bytes(&v.to_le_bytes());
+    }
+
+    /// Appends a 64-bit number.
+    pub fn q64(&mut self, v: u64) {
+        self.bytes(&v.to_le_bytes());
+    }
+
+    /// Pads to a multiple of `n`.
+    pub fn align(&mut self, n: u64) {
+        let pad = (n - self.here() % n) % n;
+        self.nops(pad as usize);
+    }
+
+    /// Appends `n` bytes of no operation.
+    pub fn nops(&mut self, mut n: usize) {
+        const NOPS: [&[u8]; 9] = [
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0f, 0x1f, 0x00],
+            &[0x0f, 0x1f, 0x40, 0x00],
+            &[0x0f, 0x1f, 0x44, 0x00, 0x00],
+            &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
+            &[0x0f, 0x1f, 0x80, 0, 0, 0, 0],
+            &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+            &[0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+        ];
+        while n > 0 {
+            let k = n.min(9);
+            self.bytes(NOPS[k - 1]);
+            n -= k;
+        }
+    }
+
+    /// `op r64, gs:[disp]` and the like: one opcode byte with an absolute gs operand.
+    fn gs_op(&mut self, opcode: u8, r: Reg, disp: i32) {
+        self.bytes(&[0x65, 0x48 | (r >> 3) << 2, opcode, (r & 7) << 3 | 4, 0x25]);
+        self.d32(disp);
+    }
+
+    /// `mov gs:[disp], r`
+    pub fn store_gs(&mut self, disp: i32, r: Reg) {
+        self.gs_op(0x89, r, disp);
+    }
+
+    /// `mov r, gs:[disp]`
+    pub fn load_gs(&mut self, r: Reg, disp: i32) {
+        self.gs_op(0x8b, r, disp);
+    }
+
+    /// `inc qword gs:[disp]`; changes flags.
+    pub fn inc_gs(&mut self, disp: i32) {
+        self.gs_op(0xff, 0, disp);
+    }
+
+    /// `mov dword gs:[disp], imm`
+    pub fn store_gs_imm32(&mut self, disp: i32, imm: u32) {
+        self.bytes(&[0x65, 0xc7, 0x04, 0x25]);
+        self.d32(disp);
+        self.d32(imm as i32);
+    }
+
+    /// `jmp gs:[disp]`
+    pub fn jmp_gs(&mut self, disp: i32) {
+        self.bytes(&[0x65, 0xff, 0x24, 0x25]);
+        self.d32(disp);
+    }
+
+    /// `pop gs:[disp]`
+    pub fn pop_gs(&mut self, disp: i32) {
+        self.bytes(&[0x65, 0x8f, 0x04, 0x25]);
+        self.d32(disp);
+    }
+
+    /// `mov dst, src`
+    pub fn mov(&mut self, dst: Reg, src: Reg) {
+        self.bytes(&[0x48 | (src >> 3) << 2 | dst >> 3, 0x89, 0xc0 | (src & 7) << 3 | (dst & 7)]);
+    }
+
+    /// `mov r, imm64`
+    pub fn mov_imm64(&mut self, r: Reg, v: u64) {
+        self.bytes(&[0x48 | r >> 3, 0xb8 | (r & 7)]);
+        self.q64(v);
+    }
+
+    /// The program address `v` into `r` without touching flags, in the shortest form that reaches.
+    pub fn load_address(&mut self, r: Reg, v: u64) {
+        if let Ok(imm) = u32::try_from(v) {
+            if r >= 8 {
+                self.bytes(&[0x41]);
+            }
+            self.bytes(&[0xb8 | (r & 7)]);
+            self.d32(imm as i32);
+        } else if let Ok(d) = i32::try_from(v.wrapping_sub(self.here() + 7) as i64) {
+            self.bytes(&[0x48 | (r >> 3) << 2, 0x8d, (r & 7) << 3 | 5]);
+            self.d32(d);
+        } else {
+            self.mov_imm64(r, v);
+        }
+    }
+
+    /// Length of [`Asm::load_address`] of `v` into `r` near the address `at`.
+    pub fn load_address_len(at: u64, r: Reg, v: u64) -> u64 {
+        if u32::try_from(v).is_ok() {
+            5 + u64::from(r >= 8)
+        } else if i32::try_from(v.wrapping_sub(at + 7) as i64).is_ok() {
+            7
+        } else {
+            10
+        }
+    }
+
+    /// `jmp [at]`, RIP-relative.
+    pub fn jmp_mem(&mut self, at: u64) {
+        self.bytes(&[0xff, 0x25]);
+        let d = at.wrapping_sub(self.here() + 4);
+        self.d32(d as i32);
+    }
+
+    /// `lea r, [r + disp]`
+    pub fn add_lea(&mut self, r: Reg, disp: i32) {
+        self.bytes(&[0x48 | (r >> 3) << 2 | r >> 3, 0x8d, 0x80 | (r & 7) << 3 | (r & 7)]);
+        if r & 7 == 4 {
+            self.bytes(&[0x24]);
+        }
+        self.d32(disp);
+    }
+
+    /// `lea a, [a + b]`
+    pub fn add_lea_reg(&mut self, a: Reg, b: Reg) {
+        // b is never rsp: an index cannot be.
+        self.bytes(&[0x48 | (a >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (a & 7) << 3]);
+        self.bytes(&[(b & 7) << 3 | (a & 7), 0]);
+    }
+
+    /// `lea rsp, [rsp + n]`
+    pub fn drop_stack(&mut self, n: i32) {
+        if let Ok(n) = i8::try_from(n) {
+            self.bytes(&[0x48, 0x8d, 0x64, 0x24, n as u8]);
+        } else {
+            self.bytes(&[0x48, 0x8d, 0xa4, 0x24]);
+            self.d32(n);
+        }
+    }
+
+    /// Pushes the program address `v`, from the constant at `pool` if it does not fit an immediate.
+    pub fn push_address(&mut self, v: u64, pool: u64) {
+        if i32::try_from(v as i64).is_ok() {
+            self.bytes(&[0x68]);
+            self.d32(v as i32);
+        } else {
+            self.bytes(&[0xff, 0x35]);
+            let d = pool.wrapping_sub(self.here() + 4);
+            self.d32(d as i32);
+        }
+    }
+
+    /// `jmp rel32`; returns the address of the displacement.
+    pub fn jmp(&mut self, target: u64) -> u64 {
+        self.bytes(&[0xe9]);
+        self.rel32(target)
+    }
+
+    /// `jcc rel32`; returns the address of the displacement.
+    pub fn jcc(&mut self, cond: u8, target: u64) -> u64 {
+        self.bytes(&[0x0f, 0x80 | cond]);
+        self.rel32(target)
+    }
+
+    /// `call rel32`; returns the address of the displacement.
+    pub fn call(&mut self, target: u64) -> u64 {
+        self.bytes(&[0xe8]);
+        self.rel32(target)
+    }
+
+    fn rel32(&mut self, target: u64) -> u64 {
+        let site = self.here();
+        self.d32(target.wrapping_sub(site + 4) as i32);
+        site
+    }
+
+    /// Pads so that four bytes at `lead` bytes from here do not cross an 8-byte boundary: a patch of them is
+    /// then one atomic store.
+    pub fn align_patch(&mut self, lead: u64) {
+        let at = (self.here() + lead) % 8;
+        if at > 4 {
+            self.nops(8 - at as usize);
+        }
+    }
+
+    /// Pads so that five bytes from here lie in one 8-byte word, and puts a five-byte nop there that can later
+    /// become a jump; returns the address of its future displacement.
+    pub fn junction(&mut self) -> u64 {
+        let at = self.here() % 8;
+        if at > 3 {
+            self.nops(8 - at as usize);
+        }
+        self.bytes(&[0x0f, 0x1f, 0x44, 0x00, 0x00]);
+        self.here() - 4
+    }
+
+    /// Looks the target in r11 up and jumps: `mov r10d,0; crc32 r10,r11; movzx r10d,r10w; jmp [r10*8+table]`.
+    /// Leaves flags alone. The destination compares r11 with its own address (see `lookup.rs`).
+    pub fn table_jump(&mut self, table: u32) {
+        self.bytes(&[0x41, 0xba, 0, 0, 0, 0]);
+        self.bytes(&[0xf2, 0x4d, 0x0f, 0x38, 0xf1, 0xd3]);
+        self.bytes(&[0x45, 0x0f, 0xb7, 0xd2]);
+        self.bytes(&[0x42, 0xff, 0x24, 0xd5]);
+        self.d32(table as i32);
+    }
+}
+
+/// Points the 32-bit displacement at `site` to `target`.
+///
+/// # Safety
+/// `site` is the displacement of a jump in the cache that does not cross an 8-byte boundary, written under the
+/// engine lock; the target is in reach.
+pub unsafe fn patch_rel32(site: u64, target: u64) {
+    let d = i32::try_from(target.wrapping_sub(site + 4) as i64).expect("patch in reach");
+    // SAFETY: as promised by the caller; `volatile` keeps it one store.
+    unsafe { (site as *mut i32).write_volatile(d) };
+}

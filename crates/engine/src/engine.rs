@@ -1,0 +1,154 @@
+//! The engine's state and its entry from the cache.
+//!
+//! One [`Engine`] per process, under one lock. Code in the cache never takes the lock; it comes here when an
+//! exit has no link, an indirect branch has no table entry, or a system call needs a look.
+
+use crate::addrmap::AddressMaps;
+use crate::block::{Blocks, NONE};
+use crate::cache::Cache;
+use crate::client::Client;
+use crate::lock::SpinLock;
+use crate::lookup::LowTables;
+use crate::pages::Pages;
+use crate::region::Regions;
+use crate::state::{Reason, ThreadState};
+use crate::superblock::Superblock;
+use crate::thread::Slabs;
+use crate::translate::Trouble;
+use crate::{bug, signal};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use iced_x86::Encoder;
+use wire::boot::{Boot, flags};
+
+/// Everything that the engine knows.
+pub struct Engine<C> {
+    /// The client.
+    pub client: C,
+    /// What we were told at start.
+    pub boot: Boot,
+    pub(crate) cache: Cache,
+    pub(crate) blocks: Blocks,
+    pub(crate) regions: Regions,
+    pub(crate) low: LowTables,
+    pub(crate) maps: AddressMaps,
+    pub(crate) pages: Pages,
+    /// Flushed blocks whose bytes may turn out unchanged, by program address.
+    pub(crate) suspended: BTreeMap<u64, u32>,
+    /// Exits of the entries for indirect branches, by program address.
+    pub(crate) indirect: BTreeMap<u64, u32>,
+    pub(crate) slabs: Slabs,
+    pub(crate) signals: signal::Actions,
+    pub(crate) sb: Superblock,
+    pub(crate) live_before: Vec<u32>,
+    pub(crate) live_exits: Vec<u32>,
+    pub(crate) page_list: Vec<u64>,
+    pub(crate) encoder: Encoder,
+    pub(crate) counting: bool,
+    pub(crate) conservative: bool,
+    pub(crate) return_miss: u64,
+}
+
+/// The engine under its lock; the address of this is in every thread's state.
+pub struct Shared<C> {
+    /// The lock.
+    pub lock: SpinLock<Engine<C>>,
+    /// The engine's image: a pc in it is not the cache's.
+    pub image: (u64, u64),
+}
+
+impl<C: Client> Engine<C> {
+    /// One instruction per block?
+    pub(crate) fn single_step(&self) -> bool {
+        self.boot.flags & flags::SINGLE != 0
+    }
+
+    /// The block at `pc`, translated if need be.
+    pub(crate) fn block_for(&mut self, pc: u64) -> Result<u32, Trouble> {
+        match self.blocks.find(pc) {
+            Some(id) => Ok(id),
+            None => match self.revive(pc) {
+                Some(id) => Ok(id),
+                None => self.translate(pc),
+            },
+        }
+    }
+
+    /// Goes on at the program address `pc`: sets `resume`, or arranges for the fault that going there means.
+    pub(crate) fn go_to(&mut self, st: &mut ThreadState, pc: u64) -> u32 {
+        match self.block_for(pc) {
+            Ok(id) => {
+                st.resume = self.blocks.list[id as usize].entry;
+                id
+            }
+            Err(Trouble::NotExecutable { pc, at }) => {
+                self.raise_fetch_fault(st, pc, at);
+                NONE
+            }
+            Err(Trouble::Unsupported(at)) => bug::unsupported(at),
+            Err(Trouble::CacheFull) => bug::report(b"no room for translated code", pc, st.resume),
+        }
+    }
+
+    /// Flushes translations of a range of program addresses.
+    pub(crate) fn flush(&mut self, start: u64, end: u64) {
+        for id in self.pages.take(start, end) {
+            let b = self.blocks.list[id as usize];
+            if !b.live {
+                continue;
+            }
+            self.blocks.list[id as usize].live = false;
+            if self.blocks.find(b.pc) == Some(id) {
+                self.blocks.unset(b.pc);
+            }
+            self.unlink_incoming(id);
+            if b.source != 0 {
+                self.suspended.insert(b.pc, id);
+            }
+        }
+    }
+}
+
+/// The engine's entry from the cache, on the engine's stack.
+///
+/// # Safety
+/// Called by `trampoline.rs` alone, with the current thread's state.
+pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) {
+    // SAFETY: the state of this thread, which nobody else writes while the thread is in the engine.
+    let st = unsafe { &mut *state };
+    // SAFETY: set once at start to a leaked allocation of this type.
+    let shared = unsafe { &*(st.engine as *const Shared<C>) };
+    if reason == Reason::Syscall as u32 {
+        crate::syscall::hooked(shared, st);
+        return;
+    }
+    if reason == Reason::Efault as u32 {
+        crate::syscall::efault(shared, st);
+        return;
+    }
+    if reason == Reason::ThreadStart as u32 {
+        crate::thread::started(shared, st);
+        return;
+    }
+    let mut e = shared.lock.lock();
+    match reason {
+        r if r == Reason::Exit as u32 => {
+            let exit = e.blocks.exits[st.exit_id as usize];
+            let to = e.go_to(st, exit.target);
+            if to != NONE {
+                e.link(st.exit_id, to);
+            }
+        }
+        r if r == Reason::Indirect as u32 => {
+            let pc = st.target;
+            let to = e.go_to(st, pc);
+            if to != NONE {
+                e.indirect_entry(pc, to);
+            }
+        }
+        _ => {
+            let pc = st.target;
+            e.go_to(st, pc);
+        }
+    }
+}

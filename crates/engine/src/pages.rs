@@ -1,0 +1,65 @@
+//! Which blocks were made from which pages, for flushing.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// log2 of the page size.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// Collects the distinct pages of some instructions, (address, length) each. Superblocks follow jumps, so they are
+/// few but may lie far apart.
+pub fn distinct(insns: impl Iterator<Item = (u64, usize)>, out: &mut Vec<u64>) {
+    out.clear();
+    for (pc, len) in insns {
+        for page in [pc & !0xfff, (pc + len.max(1) as u64 - 1) & !0xfff] {
+            if out.last() != Some(&page) && !out.contains(&page) {
+                out.push(page);
+            }
+        }
+    }
+}
+
+/// Blocks by page of program code.
+#[derive(Default)]
+pub struct Pages {
+    map: BTreeMap<u64, Vec<u32>>,
+    protected: BTreeSet<u64>,
+}
+
+impl Pages {
+    /// Block `id` was made from bytes of this page.
+    pub fn note(&mut self, page: u64, id: u32) {
+        self.map.entry(page >> PAGE_SHIFT).or_default().push(id);
+    }
+
+    /// Takes out all blocks of pages that touch `start..end`.
+    pub fn take(&mut self, start: u64, end: u64) -> Vec<u32> {
+        let mut ids = Vec::new();
+        let range = start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT;
+        while let Some((&page, _)) = self.map.range(range.clone()).next() {
+            ids.extend(self.map.remove(&page).unwrap_or_default());
+            self.protected.remove(&(page << PAGE_SHIFT));
+        }
+        ids
+    }
+
+    /// Notes that write permission is taken from a page; false if it was already.
+    pub fn protect(&mut self, page: u64) -> bool {
+        self.protected.insert(page)
+    }
+
+    /// Has write permission been taken from this page?
+    pub fn is_protected(&self, page: u64) -> bool {
+        self.protected.contains(&page)
+    }
+
+    /// All pages without the write permission that the program asked for.
+    pub fn protected(&self) -> impl Iterator<Item = u64> {
+        self.protected.iter().copied()
+    }
+
+    /// Has any block been made from a page in this range?
+    pub fn any(&self, start: u64, end: u64) -> bool {
+        self.map.range(start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT).next().is_some()
+    }
+}

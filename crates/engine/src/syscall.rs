@@ -1,0 +1,383 @@
+//! System calls: which ones are looked at, and what is done about them.
+//!
+//! In the cache a system call first looks its number up in a byte table and adds the pending word; zero means go:
+//! ```text
+//!   movzx ecx, ax
+//!   movzx ecx, byte [rcx+table]
+//!   mov   r11, gs:[PEND]
+//!   lea   rcx, [rcx+r11]
+//!   jrcxz go
+//!   jmp   hook
+//! go: mov gs:[SYSCALL], rax
+//!   syscall
+//!   lea   rcx, [rax+EFAULT]    ; perhaps a page that we write-protected: see `efault`
+//!   jrcxz efault
+//!   lea   rcx, [next]          ; what the kernel leaves there natively
+//! ```
+//! rcx and r11 are the kernel's to clobber, and no flag changes. A hooked call runs on the engine's stack and
+//! makes the system call itself.
+
+use crate::addrmap::Point;
+use crate::appmem;
+use crate::block::{Exit, ExitKind, NONE};
+use crate::client::Client;
+use crate::emit::reg;
+use crate::engine::{Engine, Shared};
+use crate::kernel::{SIG_IGN, sig};
+use crate::region::Region;
+use crate::state::{ThreadState, off};
+use crate::superblock::Insn;
+use crate::sys::{self, errno, mm, nr};
+use crate::translate::{Streams, hash_bytes};
+use crate::{bug, pages, sigcall, signal, thread};
+
+/// System calls that the engine itself must see.
+const HOOKED: &[u64] = &[
+    nr::MMAP,
+    nr::MPROTECT,
+    nr::MUNMAP,
+    nr::MREMAP,
+    nr::PKEY_MPROTECT,
+    nr::RSEQ,
+    nr::RT_SIGACTION,
+    nr::RT_SIGPROCMASK,
+    nr::RT_SIGRETURN,
+    nr::SIGALTSTACK,
+    nr::CLONE,
+    nr::CLONE3,
+    nr::FORK,
+    nr::VFORK,
+    nr::EXIT,
+    nr::EXIT_GROUP,
+    nr::EXECVE,
+    nr::EXECVEAT,
+    nr::ARCH_PRCTL,
+    nr::MADVISE,
+    nr::RT_SIGSUSPEND,
+    nr::PPOLL,
+    nr::PSELECT6,
+    nr::EPOLL_PWAIT,
+    nr::EPOLL_PWAIT2,
+];
+
+/// Bytes from the start of a call's sequence to its `syscall`.
+const GO_OFFSET: u64 = 3 + 7 + 9 + 4 + 2 + 5 + 9;
+
+impl<C: Client> Engine<C> {
+    /// Fills the table.
+    pub(crate) fn hook_syscalls(&mut self) {
+        for &n in HOOKED {
+            self.low.hook(n, true);
+        }
+    }
+
+    /// Emits a system call.
+    pub(crate) fn emit_syscall(&mut self, s: &mut Streams, id: u32, entry: u64, insn: &Insn, next: u64) {
+        let len = insn.ins.len();
+        let site = self.new_exit(Exit {
+            from: id,
+            kind: ExitKind::Syscall,
+            target: next,
+            site: 0,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        let hook = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, site);
+        s.cold.jmp(self.cache.arena(s.arena).to_syscall);
+
+        let step = |maps: &mut crate::addrmap::AddressMaps, at: u64| {
+            maps.add(at - entry, len, Point::SyscallWindow, 0);
+        };
+        self.blocks.exits[site as usize].stub = s.hot.here();
+        step(&mut self.maps, s.hot.here());
+        s.hot.bytes(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
+        step(&mut self.maps, s.hot.here());
+        s.hot.bytes(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx+table]
+        s.hot.d32(self.low.syscalls() as i32);
+        step(&mut self.maps, s.hot.here());
+        s.hot.load_gs(reg::R11, off::PEND);
+        step(&mut self.maps, s.hot.here());
+        s.hot.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
+        step(&mut self.maps, s.hot.here());
+        s.hot.bytes(&[0xe3, 5]); // jrcxz go
+        step(&mut self.maps, s.hot.here());
+        s.hot.jmp(hook);
+        step(&mut self.maps, s.hot.here());
+        s.hot.store_gs(off::SYSCALL, reg::RAX); // go:
+        step(&mut self.maps, s.hot.here());
+        debug_assert_eq!(s.hot.here(), self.blocks.exits[site as usize].stub + GO_OFFSET);
+        s.hot.bytes(&[0x0f, 0x05]); // syscall
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        s.hot.bytes(&[0x48, 0x8d, 0x48, errno::EFAULT as u8]); // lea rcx, [rax+EFAULT]
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        let efault = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, site);
+        s.cold.jmp(self.cache.arena(s.arena).to_efault);
+        s.hot.bytes(&[0xe3, 2, 0xeb, 5]); // jrcxz to the next but one
+        s.hot.jmp(efault);
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        s.hot.load_address(reg::RCX, next);
+        self.blocks.exits[site as usize].site = s.hot.here();
+        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+        self.maps.conclude();
+    }
+}
+
+/// A hooked system call: does it and leaves its result in the saved registers.
+pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState) {
+    let n = st.gpr[0];
+    let a = [st.gpr[7], st.gpr[6], st.gpr[2], st.gpr[10], st.gpr[8], st.gpr[9]];
+    let site = shared.lock.lock().blocks.exits[st.exit_id as usize];
+    if st.pend != 0 {
+        // A signal first; the call is made again after it.
+        st.resume = site.stub;
+        return;
+    }
+    st.resume = site.site;
+    st.gpr[1] = site.target;
+    st.gpr[11] = st.rflags;
+    let result = match n {
+        nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::PKEY_MPROTECT | nr::MADVISE => {
+            shared.lock.lock().memory_call(n, a)
+        }
+        nr::RT_SIGSUSPEND | nr::PPOLL | nr::PSELECT6 | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
+            // Made from the cache, so that a signal interrupts it as any other; only its mask is noted.
+            if let Some(mask) = wait_mask(n, a) {
+                st.signals.wait_mask = mask & !sig::UNBLOCKABLE;
+                st.signals.wait_site = site.stub + GO_OFFSET + 2;
+            }
+            st.resume = site.stub + GO_OFFSET - 9;
+            return;
+        }
+        nr::RSEQ => -errno::ENOSYS,
+        nr::RT_SIGACTION => shared.lock.lock().sigaction(st, a),
+        nr::RT_SIGPROCMASK => sigcall::sigprocmask(st, a),
+        nr::SIGALTSTACK => sigcall::sigaltstack(st, a),
+        nr::RT_SIGRETURN => sigcall::sigreturn(st),
+        nr::CLONE | nr::CLONE3 | nr::FORK | nr::VFORK => thread::clone(shared, st, n, a, site.target),
+        nr::EXIT => thread::exit(shared, st, a),
+        nr::EXIT_GROUP => {
+            if !st.signals.vfork_child {
+                shared.lock.lock().client.process_end();
+            }
+            // SAFETY: ends the process.
+            unsafe { sys::call(n, a) }
+        }
+        nr::EXECVE | nr::EXECVEAT => exec(shared, st, n, a),
+        nr::ARCH_PRCTL => arch_prctl(a),
+        // SAFETY: the program's own call, passed on as it is.
+        _ => unsafe { sys::call(n, a) },
+    };
+    st.gpr[0] = result as u64;
+}
+
+/// The mask that a call waits with, if it has one.
+fn wait_mask(n: u64, a: [u64; 6]) -> Option<u64> {
+    let at = match n {
+        nr::RT_SIGSUSPEND => a[0],
+        nr::PPOLL => a[3],
+        nr::PSELECT6 => appmem::read::<u64>(a[5])?,
+        _ => a[4],
+    };
+    if at == 0 { None } else { appmem::read::<u64>(at) }
+}
+
+/// A call returned EFAULT: if pages of the program are write-protected by us, one of them may be why. They get
+/// their permission back, their translations go, and the call is made again; the second time there are none.
+pub(crate) fn efault<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
+    let mut e = shared.lock.lock();
+    let site = e.blocks.exits[st.exit_id as usize];
+    st.gpr[1] = site.target;
+    st.resume = site.site;
+    let pages: alloc::vec::Vec<u64> = e.pages.protected().collect();
+    if pages.is_empty() {
+        return;
+    }
+    for page in pages {
+        e.code_written(page);
+    }
+    st.gpr[0] = st.syscall;
+    st.resume = site.stub;
+}
+
+/// `arch_prctl`: gs is the engine's, and shadow stacks cannot work with translated returns.
+fn arch_prctl(a: [u64; 6]) -> i64 {
+    const SET_GS: u64 = 0x1001;
+    const GET_GS: u64 = 0x1004;
+    const SHADOW_STACK_FIRST: u64 = 0x5001;
+    const SHADOW_STACK_LAST: u64 = 0x5005;
+    match a[0] {
+        SET_GS if a[1] == 0 => 0,
+        SET_GS => bug::fatal(b"the program sets the gs register, which the engine needs"),
+        GET_GS => {
+            if appmem::write(a[1], &0u64) {
+                0
+            } else {
+                -errno::EFAULT
+            }
+        }
+        SHADOW_STACK_FIRST..=SHADOW_STACK_LAST => -errno::EINVAL,
+        // SAFETY: the program's own call, passed on as it is.
+        _ => unsafe { sys::call(nr::ARCH_PRCTL, a) },
+    }
+}
+
+/// `execve`: the new program starts without us. Ignored synchronous signals must be inherited as ignored.
+fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]) -> i64 {
+    let mut ignored = 0u64;
+    {
+        let mut e = shared.lock.lock();
+        if !st.signals.vfork_child {
+            e.client.process_end();
+        }
+        let actions = *e.actions(st);
+        for s in (1..32u32).filter(|s| sig::SYNC & sig::bit(*s) != 0) {
+            if actions.0[s as usize].handler == SIG_IGN {
+                ignored |= sig::bit(s);
+                signal::set_kernel_action(s, &actions.0[s as usize]);
+            }
+        }
+    }
+    // SAFETY: the program's own call, passed on as it is.
+    let r = unsafe { sys::call(n, a) };
+    if ignored != 0 {
+        shared.lock.lock().take_sync_signals();
+    }
+    r
+}
+
+fn page_up(n: u64) -> u64 {
+    n.wrapping_add(0xfff) & !0xfff
+}
+
+impl<C: Client> Engine<C> {
+    /// A system call that changes the address space, made under the lock so that the region table is never behind.
+    fn memory_call(&mut self, n: u64, a: [u64; 6]) -> i64 {
+        // SAFETY: the program's own call, passed on as it is.
+        let r = unsafe { sys::call(n, a) };
+        if sys::failed(r) {
+            return r;
+        }
+        match n {
+            nr::MMAP if a[1] == 0 => {}
+            nr::MMAP => {
+                let start = r as u64;
+                let end = start + page_up(a[1]);
+                self.replace(Region { start, end, prot: a[2] as u8 & 7, shared: a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE });
+            }
+            nr::MADVISE => {
+                const DONTNEED: u64 = 4;
+                const FREE: u64 = 8;
+                const REMOVE: u64 = 9;
+                if matches!(a[2], DONTNEED | FREE | REMOVE) && self.pages.any(a[0], a[0] + page_up(a[1])) {
+                    self.unprotect(a[0], a[0] + page_up(a[1]));
+                    self.flush(a[0], a[0] + page_up(a[1]));
+                }
+            }
+            nr::MUNMAP => {
+                self.flush(a[0], a[0] + page_up(a[1]));
+                self.regions.remove(a[0], a[0] + page_up(a[1]));
+            }
+            nr::MPROTECT | nr::PKEY_MPROTECT => {
+                if self.pages.any(a[0], a[0] + page_up(a[1])) {
+                    self.flush(a[0], a[0] + page_up(a[1]));
+                }
+                self.regions.protect(a[0], a[0] + page_up(a[1]), a[2] as u8 & 7);
+            }
+            nr::MREMAP => {
+                let old = self.regions.get(a[0]).copied();
+                self.flush(a[0], a[0] + page_up(a[1]));
+                self.regions.remove(a[0], a[0] + page_up(a[1]));
+                if let Some(o) = old {
+                    let start = r as u64;
+                    self.replace(Region { start, end: start + page_up(a[2]), ..o });
+                }
+            }
+            _ => {}
+        }
+        r
+    }
+
+    fn replace(&mut self, r: Region) {
+        if self.pages.any(r.start, r.end) {
+            self.flush(r.start, r.end);
+        }
+        self.regions.insert(r);
+    }
+}
+
+/// Code that the program may also write.
+impl<C: Client> Engine<C> {
+    /// Notes that block `id` is made from `pages`, and takes write permission from those that have it. Returns
+    /// whether the program may write to any of them.
+    pub(crate) fn protect_code(&mut self, pages: &[u64], id: u32) -> bool {
+        let mut writable = false;
+        for &page in pages {
+            self.pages.note(page, id);
+            if let Some(r) = self.regions.get(page)
+                && u64::from(r.prot) & mm::PROT_WRITE != 0
+            {
+                writable = true;
+                if self.pages.protect(page) {
+                    let prot = u64::from(r.prot) & !mm::PROT_WRITE;
+                    // SAFETY: only takes a permission away; the fault that follows gives it back.
+                    unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+                }
+            }
+        }
+        writable
+    }
+
+    /// A block at `pc` whose page was written since, if its own bytes are still the same: live again.
+    pub(crate) fn revive(&mut self, pc: u64) -> Option<u32> {
+        let id = self.suspended.remove(&pc)?;
+        let b = self.blocks.list[id as usize];
+        let mut hash = 1;
+        for (at, len) in self.maps.instructions(b.map, b.pc) {
+            if self.regions.executable_end(at).is_none_or(|end| end < at + len as u64) {
+                return None;
+            }
+            hash = hash_bytes(hash, at, len);
+        }
+        if b.source == 0 || hash != b.source {
+            return None;
+        }
+        self.blocks.list[id as usize].live = true;
+        self.blocks.set(pc, id);
+        let mut pages = core::mem::take(&mut self.page_list);
+        pages::distinct(self.maps.instructions(b.map, b.pc), &mut pages);
+        self.protect_code(&pages, id);
+        self.page_list = pages;
+        Some(id)
+    }
+
+    /// Gives write permission back to the pages of a range that lost it to us.
+    fn unprotect(&mut self, start: u64, end: u64) {
+        let pages: alloc::vec::Vec<u64> = self.pages.protected().filter(|p| (start..end).contains(p)).collect();
+        for page in pages {
+            if let Some(r) = self.regions.get(page) {
+                // SAFETY: the permission that the program asked for.
+                unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
+            }
+        }
+    }
+
+    /// A store faulted at `address`: if it only did because of us, flush what was made from that page and give
+    /// the permission back.
+    pub(crate) fn code_written(&mut self, address: u64) -> bool {
+        let page = address & !0xfff;
+        let Some(r) = self.regions.get(page).copied() else { return false };
+        if u64::from(r.prot) & mm::PROT_WRITE == 0 {
+            return false;
+        }
+        // Even if another thread was faster: the region says that the store is allowed, so try again.
+        if self.pages.is_protected(page) {
+            self.flush(page, page + 4096);
+            // SAFETY: the permission that the program asked for.
+            unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
+        }
+        true
+    }
+}

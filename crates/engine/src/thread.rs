@@ -1,0 +1,260 @@
+//! Threads: their slabs, and how they start and end.
+
+use crate::client::Client;
+use crate::engine::{Engine, Shared, entry};
+use crate::kernel::{SS_DISABLE, sig};
+use crate::state::{ENGINE_STACK_TOP, ThreadState, off};
+use crate::sys::{self, mm, nr};
+use crate::{appmem, signal, trampoline};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use wire::slab;
+
+/// Which slabs are in use.
+pub struct Slabs {
+    base: u64,
+    count: u64,
+    /// Slabs that were ever taken.
+    pub taken: u64,
+    free: Vec<u32>,
+}
+
+impl Slabs {
+    /// `count` slabs from `base` on.
+    pub fn new(base: u64, count: u64) -> Slabs {
+        Slabs { base, count, taken: 0, free: Vec::new() }
+    }
+
+    /// Address of a slab.
+    pub fn address(&self, slab: u32) -> u64 {
+        self.base + u64::from(slab) * slab::STRIDE
+    }
+
+    fn take(&mut self) -> Option<(u32, bool)> {
+        if let Some(s) = self.free.pop() {
+            return Some((s, false));
+        }
+        if self.taken >= self.count {
+            return None;
+        }
+        self.taken += 1;
+        Some((self.taken as u32 - 1, true))
+    }
+
+    /// Gives a slab back.
+    pub fn give(&mut self, slab: u32) {
+        self.free.push(slab);
+    }
+}
+
+impl<C: Client> Engine<C> {
+    /// A state for a new thread, complete but for registers and signals. `None`: too many threads, or no memory.
+    pub(crate) fn new_thread(&mut self, shared: usize) -> Option<&'static mut ThreadState> {
+        let (slab, fresh) = self.slabs.take()?;
+        let at = self.slabs.address(slab);
+        if fresh {
+            sys::map_anonymous(at, slab::PRIVATE_BYTES, mm::RW, mm::MAP_FIXED)?;
+        }
+        let state = at as *mut ThreadState;
+        // SAFETY: the slab's private part was mapped above or by an earlier thread that has left it; zeroes are a
+        // valid state, and nobody else uses the slab.
+        let st = unsafe {
+            core::ptr::write_bytes(state, 0, 1);
+            &mut *state
+        };
+        st.this = state;
+        st.engine_sp = at + ENGINE_STACK_TOP - 64;
+        st.entry = entry::<C> as *const () as usize;
+        st.enter_exit = trampoline::enter_exit as *const () as usize;
+        st.enter_indirect = trampoline::enter_indirect as *const () as usize;
+        st.enter_syscall = trampoline::enter_syscall as *const () as usize;
+        st.enter_client = trampoline::enter_client as *const () as usize;
+        st.enter_efault = trampoline::enter_efault as *const () as usize;
+        st.master = signal::master::<C> as *const () as usize;
+        st.return_miss = self.return_miss;
+        st.engine = shared;
+        st.slab = slab;
+        Some(st)
+    }
+}
+
+/// Points gs at a state.
+///
+/// # Safety
+/// The processor and kernel allow `wrgsbase`, and `state` is this thread's.
+pub unsafe fn set_gs(state: u64) {
+    // SAFETY: as the caller promises; the program's gs is not in use (checked at translation).
+    unsafe { core::arch::asm!("wrgsbase {}", in(reg) state, options(nostack, nomem)) };
+}
+
+const VM: u64 = 0x100;
+const VFORK: u64 = 0x4000;
+const CLEAR_SIGHAND: u64 = 1 << 32;
+
+/// `clone`, `clone3`, `fork`, `vfork`. `next` is the program address after the call.
+pub(crate) fn clone<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6], next: u64) -> i64 {
+    let (flags, stack) = match n {
+        nr::FORK => (0, 0),
+        nr::VFORK => (VM | VFORK, 0),
+        nr::CLONE => (a[0], a[1]),
+        _ => match (appmem::read::<[u64; 7]>(a[0]), a[1] >= 64) {
+            (Some(c), true) => (c[0], if c[5] == 0 { 0 } else { c[5].wrapping_add(c[6]) }),
+            // SAFETY: the program's own call, which the kernel refuses.
+            _ => return unsafe { sys::call(n, a) },
+        },
+    };
+    if flags & VM == 0 {
+        return fork(shared, st, n, a, next);
+    }
+    let vfork = flags & VFORK != 0;
+    signal::block_all();
+    let child = shared.lock.lock().new_thread(st.engine);
+    let Some(child) = child else {
+        signal::set_kernel_mask(st.signals.mask);
+        return -11; // EAGAIN, as when the kernel has no room for another thread
+    };
+    child.gpr = st.gpr;
+    child.gpr[0] = 0;
+    if stack != 0 {
+        child.gpr[4] = stack;
+    }
+    child.rflags = st.rflags;
+    child.resume = st.resume;
+    child.xmm.0 = st.xmm.0;
+    child.signals.mask = st.signals.mask;
+    child.signals.altstack.flags = SS_DISABLE;
+    let own = vfork || flags & 0x800 == 0;
+    if own {
+        let mut table = *shared.lock.lock().actions(st);
+        if flags & CLEAR_SIGHAND != 0 {
+            table.0.iter_mut().filter(|t| t.handler > 1).for_each(|t| *t = Default::default());
+        }
+        child.signals.own_actions = Box::leak(Box::new(table));
+        child.signals.vfork_child = true;
+        child.signals.altstack = st.signals.altstack;
+    }
+    let child: *mut ThreadState = child;
+    // SAFETY: the program's own call. The child never touches this stack: it takes its own before anything else.
+    let r = unsafe { clone_call(n, a.as_ptr(), child) };
+    if sys::failed(r) || vfork {
+        let mut e = shared.lock.lock();
+        // SAFETY: there is no child, or it has exec'd or ended: nobody uses its state.
+        let c = unsafe { &mut *child };
+        if !c.signals.own_actions.is_null() {
+            // SAFETY: leaked above, for this child alone.
+            drop(unsafe { Box::from_raw(c.signals.own_actions) });
+        }
+        e.client.thread_end(child as u64, 0);
+        e.slabs.give(c.slab);
+    }
+    signal::set_kernel_mask(st.signals.mask);
+    r
+}
+
+/// Makes a clone call; the child goes to its state and reports to the engine.
+#[unsafe(naked)]
+unsafe extern "C" fn clone_call(n: u64, args: *const u64, child: *mut ThreadState) -> i64 {
+    core::arch::naked_asm!(
+        "push rbx",
+        "mov rbx, rdx",
+        "mov rax, rdi",
+        "mov rdi, [rsi]",
+        "mov rdx, [rsi+16]",
+        "mov r10, [rsi+24]",
+        "mov r8, [rsi+32]",
+        "mov r9, [rsi+40]",
+        "mov rsi, [rsi+8]",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "pop rbx",
+        "ret",
+        "2:",
+        "wrgsbase rbx",
+        "mov rsp, [rbx + {sp}]",
+        "mov rdi, rbx",
+        "mov esi, 5",
+        "call [rbx + {entry}]",
+        "jmp {leave}",
+        sp = const off::ENGINE_SP,
+        entry = const off::ENTRY,
+        leave = sym trampoline::leave,
+    )
+}
+
+/// A new thread's first steps in the engine.
+pub(crate) fn started<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
+    st.tid = sys::gettid();
+    signal::set_engine_altstack(st);
+    let counts = !st.signals.vfork_child;
+    shared.lock.lock().client.thread_start(st.this as u64, st.tid, counts);
+    signal::set_kernel_mask(st.signals.mask);
+}
+
+/// A fork: the child has its own copy of everything, and goes on natively.
+fn fork<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6], next: u64) -> i64 {
+    signal::block_all();
+    let mut e = shared.lock.lock();
+    // SAFETY: the program's own call; the lock is held, so that the child's copy is whole.
+    let r = unsafe { sys::call(n, a) };
+    if r != 0 {
+        drop(e);
+        signal::set_kernel_mask(st.signals.mask);
+        return r;
+    }
+    if a[1] != 0 && n == nr::CLONE {
+        st.gpr[4] = a[1];
+    }
+    e.detach(st);
+    st.resume = next;
+    drop(e);
+    0
+}
+
+impl<C: Client> Engine<C> {
+    /// Gives the process back to itself: handlers, masks and protections become the program's own. The caller
+    /// then leaves the engine to a program address.
+    pub(crate) fn detach(&mut self, st: &mut ThreadState) {
+        let pages: Vec<u64> = self.pages.protected().collect();
+        for page in pages {
+            if let Some(r) = self.regions.get(page) {
+                // SAFETY: the permission that the program asked for.
+                unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
+            }
+        }
+        let actions = *self.actions(st);
+        for s in 1..65u32 {
+            let app = &actions.0[s as usize];
+            if app.handler > 1 || sig::SYNC & sig::bit(s.min(32)) != 0 && s < 32 {
+                signal::set_kernel_action(s, app);
+            }
+        }
+        let alt = st.signals.altstack;
+        // SAFETY: the kernel reads one structure and one word.
+        unsafe {
+            sys::call(nr::SIGALTSTACK, [&raw const alt as u64, 0, 0, 0, 0, 0]);
+            sys::call(nr::RT_SIGPROCMASK, [2, &raw const st.signals.mask as u64, 0, 8, 0, 0]);
+        }
+    }
+}
+
+/// `exit`: the thread ends; its slab may be taken the moment the lock opens, so nothing of it is used then.
+pub(crate) fn exit<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, a: [u64; 6]) -> ! {
+    signal::block_all();
+    if !st.signals.vfork_child {
+        let mut e = shared.lock.lock();
+        e.client.thread_end(st.this as u64, st.tid);
+        e.slabs.give(st.slab);
+        core::mem::forget(e);
+        let held = shared.lock.flag();
+        // SAFETY: opens the lock that was just taken, then ends the thread without touching a stack.
+        unsafe {
+            core::arch::asm!("mov byte ptr [{}], 0", "mov eax, 60", "syscall", "ud2", in(reg) held, in("rdi") a[0],
+                             options(noreturn))
+        }
+    }
+    loop {
+        // SAFETY: ends the thread.
+        unsafe { sys::call(nr::EXIT, a) };
+    }
+}

@@ -1,0 +1,593 @@
+//! Translation: superblocks into the cache.
+//!
+//! One call makes a chain of blocks that follow each other in memory: after a call the block at the return
+//! address, after a loop's backward jump the code behind it, and so on. A junction between two blocks of a
+//! chain is a five-byte nop that can be turned into a jump when the second one is flushed.
+//!
+//! The program's instructions are copied byte for byte. Only control transfers and system calls are replaced
+//! (`callret.rs` and below), and RIP-relative displacements adjusted.
+
+use crate::addrmap::Point;
+use crate::block::{Block, Exit, ExitKind, NONE};
+use crate::cache::Arena;
+use crate::client::Client;
+use crate::emit::{Asm, Reg, patch_rel32, reg};
+use crate::engine::Engine;
+use crate::liveness;
+use crate::pages;
+use crate::state::off;
+use crate::superblock::{End, INSNS_MAX, Insn, Kind};
+use alloc::vec::Vec;
+use iced_x86::{Code, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register};
+
+/// Blocks made in one go.
+const CHAIN_MAX: usize = 8;
+
+/// A call's out-of-line part, emitted behind the chain.
+pub(crate) struct Tail {
+    /// Displacement of the `call`.
+    pub site: u64,
+    /// The program's return address.
+    pub ret: u64,
+    /// Where that address lies as a constant.
+    pub pool: u64,
+    /// The callee, or `None` when it is in r11.
+    pub target: Option<u64>,
+    /// The block.
+    pub block: u32,
+}
+
+/// An exit whose stub is emitted behind the block.
+struct Pending {
+    site: u64,
+    target: u64,
+    counter: Option<(i32, bool)>,
+}
+
+/// Where code goes while a chain is made.
+pub(crate) struct Streams {
+    pub hot: Asm,
+    pub cold: Asm,
+    pub arena: usize,
+    pub tails: Vec<Tail>,
+    pending: Vec<Pending>,
+}
+
+/// The most that a call of [`Engine::translate`] can meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// No room for code.
+    CacheFull,
+    /// The program may not execute this address.
+    NotExecutable {
+        /// The instruction.
+        pc: u64,
+        /// The first byte that cannot be fetched.
+        at: u64,
+    },
+    /// An instruction that the engine cannot run.
+    Unsupported(u64),
+}
+
+impl<C: Client> Engine<C> {
+    /// Translates the block at `pc` and some that follow it.
+    pub fn translate(&mut self, pc: u64) -> Result<u32, Trouble> {
+        if self.boot.flags & wire::boot::flags::VERBOSE != 0 {
+            crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
+        }
+        let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
+        let arena = self.cache.arena(a);
+        // SAFETY: the streams' free parts belong to whoever holds the engine lock.
+        let mut s = unsafe {
+            Streams {
+                hot: Asm::new(arena.hot, arena.hot_end()),
+                cold: Asm::new(arena.cold, arena.cold_end()),
+                arena: a,
+                tails: Vec::new(),
+                pending: Vec::new(),
+            }
+        };
+        s.hot.align(16);
+        let mut first = NONE;
+        let mut at = pc;
+        let mut junction = NONE;
+        for depth in 0..CHAIN_MAX {
+            let max = if self.single_step() { 1 } else { INSNS_MAX };
+            self.sb.decode(&self.regions, at, max);
+            let trouble = match self.sb.end {
+                End::NotExecutable { pc, at } => Some(Trouble::NotExecutable { pc, at }),
+                End::Unsupported { pc } => Some(Trouble::Unsupported(pc)),
+                _ => None,
+            };
+            if let Some(trouble) = trouble {
+                if depth == 0 {
+                    return Err(trouble);
+                }
+                // Perhaps control never gets there: leave the question to the dispatcher.
+                self.cut_junction(&mut s.cold, junction);
+                break;
+            }
+            let id = self.block(&mut s);
+            if junction != NONE {
+                self.blocks.exits[junction as usize].to = id;
+                self.add_incoming(id, junction);
+            }
+            if first == NONE {
+                first = id;
+            }
+            let Some(next) = self.after(&mut s, id) else { break };
+            let more = depth + 1 < CHAIN_MAX
+                && s.hot.room() > 1 << 18
+                && self.blocks.find(next).is_none()
+                && self.can_chain(next);
+            if !more {
+                let site = jmp_exit(&mut s.hot);
+                self.direct_exit(&mut s, id, site, next);
+                self.finish_block(&mut s, id);
+                break;
+            }
+            let site = s.hot.junction();
+            junction = self.new_exit(Exit {
+                from: id,
+                kind: ExitKind::Junction,
+                target: next,
+                site,
+                stub: 0,
+                to: NONE,
+                next_incoming: NONE,
+            });
+            self.finish_block(&mut s, id);
+            at = next;
+        }
+        self.tails(&mut s);
+        let arena = self.cache.arena(a);
+        arena.hot = s.hot.here();
+        arena.cold = s.cold.here();
+        Ok(first)
+    }
+
+    /// May a chain go on at `next`? Not when nothing can be decoded there: the program may never get there.
+    fn can_chain(&self, next: u64) -> bool {
+        self.regions.executable_end(next).is_some_and(|end| end - next >= 16)
+    }
+
+    /// Emits the body of the decoded superblock, up to its last instruction.
+    fn block(&mut self, s: &mut Streams) -> u32 {
+        let id = self.blocks.list.len() as u32;
+        let entry = s.hot.here();
+        let exits = self.blocks.exits.len() as u32;
+        self.blocks.list.push(Block {
+            pc: self.sb.pc,
+            entry,
+            hot_end: entry,
+            incoming: NONE,
+            exits,
+            exit_count: 0,
+            arena: s.arena as u16,
+            bump: u8::MAX,
+            map: self.maps.next(),
+            live: true,
+            source: 0,
+        });
+        self.blocks.set(self.sb.pc, id);
+        self.cache.arena(s.arena).note(entry, s.cold.here(), id);
+        let mut pages = core::mem::take(&mut self.page_list);
+        pages::distinct(self.sb.insns.iter().map(|i| (i.pc(), i.ins.len())), &mut pages);
+        if pages.is_empty() {
+            pages.push(self.sb.pc & !0xfff);
+        }
+
+        let n = self.sb.insns.len();
+        let counting = self.counting;
+        let mut bump = None;
+        if counting {
+            self.client.block(&self.sb);
+            liveness::superblock(
+                &self.sb,
+                &self.regions,
+                self.conservative,
+                &mut self.live_before,
+                &mut self.live_exits,
+            );
+            bump = self.place_bump(n);
+            self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
+        }
+        if self.protect_code(&pages, id) {
+            let hash = self.sb.insns.iter().fold(1, |h, i| hash_bytes(h, i.pc(), i.ins.len()));
+            self.blocks.list[id as usize].source = hash;
+        }
+        self.page_list = pages;
+        let mut side = 0;
+        for k in 0..n {
+            let insn = self.sb.insns[k];
+            if let Some((at, counter, dead)) = bump
+                && at == k
+            {
+                self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Before, 0);
+                bump_counter(&mut s.hot, counter, dead);
+            }
+            match insn.kind {
+                Kind::Plain | Kind::RipRelative(_) => self.copy(s, entry, &insn, bump.is_some_and(|b| b.0 == k)),
+                Kind::InlinedJump => {
+                    self.maps.jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
+                }
+                Kind::SideExit => {
+                    let target = insn.ins.near_branch_target();
+                    let counter = if counting {
+                        let dead = self.live_exits[side] == 0;
+                        self.client.path_counter(&self.sb, k + 1).map(|c| (c, dead))
+                    } else {
+                        None
+                    };
+                    side += 1;
+                    self.map_copy(entry, &insn, s.hot.here());
+                    let site = cond_exit(&mut s.hot, &insn);
+                    s.pending.push(Pending { site, target, counter });
+                }
+                Kind::End => {}
+            }
+        }
+        if let Some((at, counter, dead)) = bump
+            && at == n
+        {
+            bump_counter(&mut s.hot, counter, dead);
+        }
+        id
+    }
+
+    /// Where in the last stretch the path's counter is bumped: `(before which instruction, counter, may flags
+    /// change)`.
+    fn place_bump(&mut self, n: usize) -> Option<(usize, i32, bool)> {
+        let counter = self.client.path_counter(&self.sb, n)?;
+        let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
+        let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
+        let last = if ends_with_insn { n - 1 } else { n };
+        let dead = (first..=last).rev().find(|&k| self.live_before[k] == 0);
+        Some((dead.unwrap_or(last), counter, dead.is_some()))
+    }
+
+    /// Copies one instruction.
+    fn copy(&mut self, s: &mut Streams, entry: u64, insn: &Insn, bumped: bool) {
+        let ins = &insn.ins;
+        let strings = if self.counting && (ins.has_rep_prefix() || ins.has_repne_prefix()) {
+            self.client.string_counters(insn)
+        } else {
+            None
+        };
+        if let Some(c) = strings {
+            // (A bump in front has its own point, and between the two nothing is mapped.)
+            if !bumped {
+                self.maps.add(s.hot.here() - entry, ins.len(), Point::Before, 0);
+            }
+            for counter in c.each() {
+                add_rcx(&mut s.hot, counter, false);
+            }
+        }
+        // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+        let bytes = unsafe { core::slice::from_raw_parts(ins.ip() as *const u8, ins.len()) };
+        let at = s.hot.here();
+        match insn.kind {
+            Kind::RipRelative(d) => {
+                let disp = ins.ip_rel_memory_address().wrapping_sub(at + ins.len() as u64) as i64;
+                if let (Ok(disp), false) = (i32::try_from(disp), ins.memory_base() == Register::EIP) {
+                    let d = usize::from(d);
+                    self.map_copy(entry, insn, at);
+                    s.hot.bytes(&bytes[..d]);
+                    s.hot.d32(disp);
+                    s.hot.bytes(&bytes[d + 4..]);
+                } else {
+                    self.copy_far(s, entry, insn);
+                }
+            }
+            _ => {
+                self.map_copy(entry, insn, at);
+                s.hot.bytes(bytes);
+                if ins.flow_control() == FlowControl::Interrupt {
+                    // Traps report the address behind them, which may be a junction.
+                    self.maps.reopen();
+                    self.maps.add(s.hot.here() - entry, ins.len(), Point::After, 0);
+                    self.maps.conclude();
+                }
+            }
+        }
+        if let Some(c) = strings
+            && !moves_or_stores(ins)
+        {
+            for counter in c.each() {
+                add_rcx(&mut s.hot, counter, true);
+            }
+        }
+    }
+
+    /// The copy of `insn` is at `at`, and no more is mapped for it.
+    fn map_copy(&mut self, entry: u64, insn: &Insn, at: u64) {
+        self.maps.add(at - entry, insn.ins.len(), Point::Copy, 0);
+        self.maps.conclude();
+    }
+
+    /// Copies an instruction whose RIP-relative operand is out of reach, through a register that it does not use.
+    fn copy_far(&mut self, s: &mut Streams, entry: u64, insn: &Insn) {
+        let scratch = self.unused_register(&insn.ins);
+        let target = insn.ins.ip_rel_memory_address();
+        let mut ins = insn.ins;
+        ins.set_memory_base(GPR64[usize::from(scratch)]);
+        ins.set_memory_displacement64(0);
+        ins.set_memory_displ_size(0);
+        self.maps.add(s.hot.here() - entry, ins.len(), Point::Before, 0);
+        s.hot.store_gs(off::SPILL_X, scratch);
+        s.hot.mov_imm64(scratch, target);
+        self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Borrowed, scratch);
+        self.maps.conclude();
+        encode(&mut self.encoder, &mut s.hot, &ins);
+        s.hot.load_gs(scratch, off::SPILL_X);
+    }
+
+    fn unused_register(&mut self, ins: &Instruction) -> Reg {
+        let mut factory = InstructionInfoFactory::new();
+        let info = factory.info(ins);
+        let used: Vec<Register> = info.used_registers().iter().map(|u| u.register().full_register()).collect();
+        [11u8, 10, 9, 8, 15, 14, 13, 12, 3, 5]
+            .into_iter()
+            .find(|r| !used.contains(&GPR64[usize::from(*r)]))
+            .unwrap_or(reg::R11)
+    }
+
+    /// Emits what ends the superblock. Returns the address to go on at, if control falls out of the block.
+    fn after(&mut self, s: &mut Streams, id: u32) -> Option<u64> {
+        let entry = self.blocks.list[id as usize].entry;
+        let last = self.sb.insns.last().copied();
+        let next = match self.sb.end {
+            End::Jump { target } => {
+                if let Some(l) = last
+                    && l.kind == Kind::End
+                {
+                    self.map_copy(entry, &l, s.hot.here());
+                }
+                Some(target)
+            }
+            End::Cond { target, next } => {
+                let l = last.expect("a conditional end has its jump");
+                self.map_copy(entry, &l, s.hot.here());
+                let site = cond_exit(&mut s.hot, &l);
+                s.pending.push(Pending { site, target, counter: None });
+                Some(next)
+            }
+            End::Call { target, next } => {
+                let l = last.expect("a call end has its call");
+                self.map_copy(entry, &l, s.hot.here());
+                self.emit_call(s, id, Some(target), next);
+                Some(next)
+            }
+            End::CallIndirect { next } => {
+                let l = last.expect("an indirect call end has its call");
+                self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
+                self.load_target(s, entry, &l.ins);
+                self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Spilled, 0);
+                self.emit_call(s, id, None, next);
+                Some(next)
+            }
+            End::JumpIndirect => {
+                let l = last.expect("an indirect jump end has its jump");
+                self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
+                self.load_target(s, entry, &l.ins);
+                s.hot.store_gs(off::SPILL_S, reg::R10);
+                s.hot.table_jump(self.low.branches());
+                None
+            }
+            End::Return { pop } => {
+                let l = last.expect("a return end has its return");
+                self.emit_return(s, entry, &l, pop);
+                None
+            }
+            End::Syscall { next } => {
+                let l = last.expect("a syscall end has its syscall");
+                self.emit_syscall(s, id, entry, &l, next);
+                Some(next)
+            }
+            End::Invalid { .. } | End::NotExecutable { .. } | End::Unsupported { .. } => {
+                // Raises SIGILL at the program's address. `translate` lets only `Invalid` come here.
+                self.maps.add(s.hot.here() - entry, 2, Point::Copy, 0);
+                s.hot.bytes(&[0x0f, 0x0b]);
+                None
+            }
+        };
+        if next.is_none() {
+            self.finish_block(s, id);
+        }
+        next
+    }
+
+    /// The target of an indirect branch into r11, with the program's r11 in `spill_t`.
+    fn load_target(&mut self, s: &mut Streams, entry: u64, ins: &Instruction) {
+        s.hot.store_gs(off::SPILL_T, reg::R11);
+        // A fault of the load finds r11 unchanged, or in the slot: equal either way.
+        self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
+        if ins.op_kind(0) == OpKind::Register {
+            let r = GPR64.iter().position(|g| *g == ins.op_register(0)).expect("a 64-bit register") as Reg;
+            if r != reg::R11 {
+                s.hot.mov(reg::R11, r);
+            }
+            return;
+        }
+        if ins.is_ip_rel_memory_operand() {
+            let target = ins.ip_rel_memory_address();
+            if i32::try_from(target.wrapping_sub(s.hot.here() + 7) as i64).is_err() {
+                s.hot.mov_imm64(reg::R11, target);
+                self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
+                s.hot.bytes(&[0x4d, 0x8b, 0x1b]); // mov r11, [r11]
+                return;
+            }
+        }
+        let mem = MemoryOperand::new(
+            ins.memory_base(),
+            ins.memory_index(),
+            ins.memory_index_scale(),
+            ins.memory_displacement64() as i64,
+            ins.memory_displ_size(),
+            false,
+            ins.segment_prefix(),
+        );
+        let load = Instruction::with2(Code::Mov_r64_rm64, Register::R11, mem).expect("a load can be made");
+        encode(&mut self.encoder, &mut s.hot, &load);
+    }
+
+    /// Stubs of a finished block.
+    fn finish_block(&mut self, s: &mut Streams, id: u32) {
+        self.maps.finish();
+        self.blocks.list[id as usize].hot_end = s.hot.here();
+        for p in core::mem::take(&mut s.pending) {
+            match p.counter {
+                None => {
+                    self.direct_exit(s, id, p.site, p.target);
+                }
+                Some((counter, dead)) => {
+                    let stub = s.cold.here();
+                    // SAFETY: a displacement that this chain emitted; nothing runs it yet.
+                    unsafe { patch_rel32(p.site, stub) };
+                    bump_counter(&mut s.cold, counter, dead);
+                    let site = jmp_exit(&mut s.cold);
+                    self.direct_exit(s, id, site, p.target);
+                }
+            }
+        }
+        let first = self.blocks.list[id as usize].exits;
+        self.blocks.list[id as usize].exit_count = (self.blocks.exits.len() as u32 - first) as u16;
+    }
+
+    /// Registers the jump with its displacement at `site` as an exit to `target`, linked if possible.
+    pub(crate) fn direct_exit(&mut self, s: &mut Streams, from: u32, site: u64, target: u64) -> u32 {
+        let to = self.blocks.find(target);
+        let id = self.new_exit(Exit {
+            from,
+            kind: ExitKind::Jump,
+            target,
+            site,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        match to {
+            Some(to) if self.in_reach(site, to) => self.link(id, to),
+            _ => {
+                let arena = self.cache.arena(s.arena);
+                let stub = exit_stub(&mut s.cold, arena, id);
+                self.blocks.exits[id as usize].stub = stub;
+                // SAFETY: a displacement that this chain emitted; nothing runs it yet.
+                unsafe { patch_rel32(site, stub) };
+            }
+        }
+        id
+    }
+
+    pub(crate) fn new_exit(&mut self, e: Exit) -> u32 {
+        self.blocks.exits.push(e);
+        self.blocks.exits.len() as u32 - 1
+    }
+}
+
+/// The general registers by machine number.
+pub(crate) const GPR64: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// A stub that asks the engine for exit `id`.
+pub(crate) fn exit_stub(cold: &mut Asm, arena: &Arena, id: u32) -> u64 {
+    let at = cold.here();
+    cold.store_gs_imm32(off::EXIT_ID, id);
+    cold.jmp(arena.to_exit);
+    at
+}
+
+/// A patchable jump.
+pub(crate) fn jmp_exit(a: &mut Asm) -> u64 {
+    a.align_patch(1);
+    let here = a.here();
+    a.jmp(here)
+}
+
+/// A conditional jump with a patchable displacement.
+fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
+    // (loope and loopne have condition codes too.)
+    if insn.ins.is_jcc_short_or_near() {
+        let cond = insn.ins.condition_code() as u8;
+        a.align_patch(2);
+        let here = a.here();
+        return a.jcc(cond - 1, here);
+    }
+    // jrcxz and loop have 8-bit displacements only: over a jump that goes around the far one.
+    // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+    let bytes = unsafe { core::slice::from_raw_parts(insn.pc() as *const u8, insn.ins.len()) };
+    let n = bytes.len() - 1;
+    a.align_patch(n as u64 + 1 + 2 + 1);
+    a.bytes(&bytes[..n]);
+    a.bytes(&[2, 0xeb, 5]);
+    let here = a.here();
+    a.jmp(here)
+}
+
+/// Adds one to a counter.
+fn bump_counter(a: &mut Asm, counter: i32, flags_dead: bool) {
+    if flags_dead {
+        a.inc_gs(counter);
+        return;
+    }
+    a.store_gs(off::SPILL_X, reg::R11);
+    a.load_gs(reg::R11, counter);
+    a.add_lea(reg::R11, 1);
+    a.store_gs(counter, reg::R11);
+    a.load_gs(reg::R11, off::SPILL_X);
+}
+
+/// Adds rcx to a counter, or takes it away: `a - b` is `!(!a + b)`. Leaves flags alone.
+fn add_rcx(a: &mut Asm, counter: i32, negative: bool) {
+    const NOT_R11: [u8; 3] = [0x49, 0xf7, 0xd3];
+    a.store_gs(off::SPILL_X, reg::R11);
+    a.load_gs(reg::R11, counter);
+    if negative {
+        a.bytes(&NOT_R11);
+    }
+    a.add_lea_reg(reg::R11, reg::RCX);
+    if negative {
+        a.bytes(&NOT_R11);
+    }
+    a.store_gs(counter, reg::R11);
+    a.load_gs(reg::R11, off::SPILL_X);
+}
+
+/// Mixes the program's bytes at `pc` into a hash.
+pub(crate) fn hash_bytes(mut h: u64, pc: u64, len: usize) -> u64 {
+    // SAFETY: called for executable memory only, under the engine lock.
+    for b in unsafe { core::slice::from_raw_parts(pc as *const u8, len) } {
+        h = (h ^ u64::from(*b)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    h | 1
+}
+
+/// Does a repeated `ins` always run to rcx = 0?
+pub(crate) fn moves_or_stores(ins: &Instruction) -> bool {
+    use iced_x86::Mnemonic::*;
+    !matches!(ins.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)
+}
+
+/// Encodes an instruction made by us.
+pub(crate) fn encode(encoder: &mut Encoder, a: &mut Asm, ins: &Instruction) {
+    encoder.encode(ins, a.here()).expect("an instruction made from a decoded one can be encoded");
+    let bytes = encoder.take_buffer();
+    a.bytes(&bytes);
+    encoder.set_buffer(Vec::new());
+}

@@ -1,0 +1,111 @@
+//! Putting the engine into a stopped process.
+
+use crate::blob;
+use crate::error::LaunchError;
+use crate::tracee::Tracee;
+use wire::boot::{Boot, MAGIC, Regs};
+use wire::slab;
+
+/// Addresses tried for the image and the shared mapping: far from where kernels and sanitizers put things.
+const BASES: [u64; 4] = [0x2a00_0000_0000, 0x2c00_0000_0000, 0x3a00_0000_0000, 0x1a00_0000_0000];
+/// Stack for the engine's first steps.
+const STACK_BYTES: u64 = 256 << 10;
+
+/// What to inject.
+pub(crate) struct Injection<'a> {
+    pub blob: &'a [u8],
+    pub flags: u32,
+    pub fixed_bytes: u64,
+    pub slab_count: u64,
+    /// The shared memory's descriptor, as numbered in the process.
+    pub fd: i32,
+    pub limit: (u64, u64),
+}
+
+const NOREPLACE: u64 = 0x10_0000;
+
+impl Injection<'_> {
+    /// Maps everything and points the process at the engine. The process must be stopped before its first
+    /// instruction.
+    pub(crate) fn inject(&self, t: &Tracee) -> Result<(), LaunchError> {
+        let regs = t.regs()?;
+        let image_bytes = blob::length(self.blob)?;
+        let bytes = image_bytes + 4096 + STACK_BYTES;
+        let rw = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+        let base = map_somewhere(t, bytes, rw, anonymous, u64::MAX, 0)?;
+        let image = blob::layout(self.blob, base)?;
+        t.write(base, &image.bytes)?;
+        let rx = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+        for (offset, len) in &image.executable {
+            let r = t.syscall(libc::SYS_mprotect, [base + offset, *len, rx, 0, 0, 0])?;
+            check("make the engine executable", r)?;
+        }
+        let shared = self.fixed_bytes + self.slab_count * slab::STRIDE;
+        let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as u64;
+        let shared_base = map_somewhere(t, shared, rw, flags, self.fd as u64, 1 << 40)?;
+        const DONTDUMP: u64 = 16;
+        t.syscall(libc::SYS_madvise, [shared_base, shared, DONTDUMP, 0, 0, 0])?;
+        check("close the shared memory", t.syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0])?)?;
+        let boot = Boot {
+            magic: MAGIC,
+            version: wire::VERSION,
+            flags: self.flags,
+            regs: program_regs(&regs),
+            image_base: base,
+            image_bytes: bytes,
+            shared_base,
+            shared_fixed_bytes: self.fixed_bytes,
+            slab_count: self.slab_count,
+            launcher_pid: std::process::id(),
+            launcher_fd: 0,
+            limit_low: self.limit.0,
+            limit_high: self.limit.1,
+        };
+        let boot_at = base + image_bytes;
+        t.write(boot_at, bytes_of(&boot))?;
+        let mut start = regs;
+        start.rip = base + image.entry;
+        start.rdi = boot_at;
+        start.rsp = base + bytes - 64 - 8;
+        start.eflags = 0x202;
+        start.orig_rax = u64::MAX;
+        t.set_regs(&start)
+    }
+}
+
+fn bytes_of(b: &Boot) -> &[u8] {
+    // SAFETY: a live `repr(C)` value without padding between its fields.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(b).cast(), size_of::<Boot>()) }
+}
+
+fn check(what: &'static str, result: i64) -> Result<u64, LaunchError> {
+    if (-4095..0).contains(&result) {
+        let source = std::io::Error::from_raw_os_error(-result as i32);
+        return Err(LaunchError::System { what, source, hint: " (in the program)" });
+    }
+    Ok(result as u64)
+}
+
+fn map_somewhere(t: &Tracee, bytes: u64, prot: u64, flags: u64, fd: u64, shift: u64) -> Result<u64, LaunchError> {
+    let mut last = Ok(0);
+    for base in BASES {
+        let a = [base + shift, bytes, prot, flags | NOREPLACE, fd, 0];
+        last = check("map the engine", t.syscall(libc::SYS_mmap, a)?);
+        if let Ok(at) = last {
+            return Ok(at);
+        }
+    }
+    last
+}
+
+fn program_regs(r: &libc::user_regs_struct) -> Regs {
+    Regs {
+        gpr: [
+            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14,
+            r.r15,
+        ],
+        rip: r.rip,
+        rflags: r.eflags,
+    }
+}

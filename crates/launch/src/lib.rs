@@ -1,0 +1,18 @@
+//! Starts programs under a Farsight runtime, waits for them and hands their results over. The only place that
+//! starts programs.
+//!
+//! For the engine's modes: the real program is exec'd and stopped at its first instruction; the engine's image is
+//! mapped into it and pointed at; the launcher detaches and waits. The kernel has then built the process exactly
+//! as natively, and nothing of the launcher is left in it but the engine's mappings.
+
+mod blob;
+pub mod counts;
+mod error;
+mod inject;
+mod results;
+mod run;
+mod tracee;
+
+pub use error::LaunchError;
+pub use results::Results;
+pub use run::{Ended, Outcome, Spec, run};

@@ -1,0 +1,76 @@
+//! The memory that the runtime and the collector share.
+
+use crate::error::{LaunchError, os};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A sparse anonymous file, mapped here for reading once the program runs.
+pub struct Results {
+    fd: OwnedFd,
+    base: *const u8,
+    bytes: usize,
+}
+
+impl Results {
+    pub(crate) fn new(bytes: u64) -> Result<Results, LaunchError> {
+        // SAFETY: a constant name; the result is checked before it is owned.
+        let fd = unsafe { libc::memfd_create(c"farsight".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(os("make shared memory"));
+        }
+        // SAFETY: a descriptor that was just made and that nothing else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: no memory is involved.
+        if unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) } < 0 {
+            return Err(os("size shared memory"));
+        }
+        // SAFETY: a new mapping of our own file.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(os("map shared memory"));
+        }
+        Ok(Results { fd, base: base.cast(), bytes: bytes as usize })
+    }
+
+    pub(crate) fn fd(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+
+    /// A copy of the value at `offset`. The program may still write: torn values are possible until it has ended.
+    pub(crate) fn get<T: Copy>(&self, offset: u64) -> T {
+        let at = offset as usize;
+        assert!(at + size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
+        // SAFETY: inside the mapping and aligned; only called for types of `wire`, valid for any bits.
+        unsafe { self.base.add(at).cast::<T>().read_volatile() }
+    }
+
+    pub(crate) fn put<T: Copy>(&self, offset: u64, value: T) {
+        let at = offset as usize;
+        assert!(at + size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
+        // SAFETY: inside the mapping and aligned; before the program runs, so nothing else touches it.
+        unsafe { self.base.add(at).cast_mut().cast::<T>().write_volatile(value) };
+    }
+
+    /// `n` values from `offset` on.
+    pub(crate) fn slice<T: Copy>(&self, offset: u64, n: usize) -> &[T] {
+        let at = offset as usize;
+        assert!(at + n * size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
+        // SAFETY: inside the mapping and aligned; called after the program has ended, so nothing writes.
+        unsafe { std::slice::from_raw_parts(self.base.add(at).cast::<T>(), n) }
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, of which no slice outlives `self`.
+        unsafe { libc::munmap(self.base.cast_mut().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,97 @@
+//! A stopped process, and system calls made in its name.
+
+use crate::error::{LaunchError, os};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// A process stopped under ptrace by this thread.
+pub(crate) struct Tracee {
+    pid: libc::pid_t,
+    mem: File,
+}
+
+impl Tracee {
+    /// A process that is already stopped and traced by this thread.
+    pub(crate) fn new(pid: libc::pid_t) -> Result<Tracee, LaunchError> {
+        let mem = File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+            .map_err(|source| LaunchError::System { what: "open the program's memory", source, hint: "" })?;
+        Ok(Tracee { pid, mem })
+    }
+
+    pub(crate) fn regs(&self) -> Result<libc::user_regs_struct, LaunchError> {
+        // SAFETY: a plain C structure, filled by the kernel before it is used.
+        let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel writes one such structure.
+        if unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0, &raw mut regs) } < 0 {
+            return Err(os("read the program's registers"));
+        }
+        Ok(regs)
+    }
+
+    pub(crate) fn set_regs(&self, regs: &libc::user_regs_struct) -> Result<(), LaunchError> {
+        // SAFETY: the kernel reads one such structure.
+        if unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0, std::ptr::from_ref(regs)) } < 0 {
+            return Err(os("set the program's registers"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), LaunchError> {
+        self.mem
+            .write_all_at(bytes, at)
+            .map_err(|source| LaunchError::System { what: "write the program's memory", source, hint: "" })
+    }
+
+    pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {
+        self.mem
+            .read_exact_at(bytes, at)
+            .map_err(|source| LaunchError::System { what: "read the program's memory", source, hint: "" })
+    }
+
+    /// Makes a system call in the process: its code at `rip` is borrowed for one instruction, then put back.
+    pub(crate) fn syscall(&self, n: i64, a: [u64; 6]) -> Result<i64, LaunchError> {
+        let saved = self.regs()?;
+        let mut code = [0u8; 2];
+        self.read(saved.rip, &mut code)?;
+        self.write(saved.rip, &[0x0f, 0x05])?;
+        let mut regs = saved;
+        regs.rax = n as u64;
+        regs.orig_rax = u64::MAX;
+        [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = a;
+        self.set_regs(&regs)?;
+        self.step()?;
+        let result = self.regs()?.rax as i64;
+        self.write(saved.rip, &code)?;
+        self.set_regs(&saved)?;
+        Ok(result)
+    }
+
+    /// One instruction.
+    fn step(&self) -> Result<(), LaunchError> {
+        // SAFETY: no memory of ours is involved.
+        if unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, 0) } < 0 {
+            return Err(os("step the program"));
+        }
+        let mut status = 0;
+        // SAFETY: writes one int.
+        if unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WALL) } < 0 {
+            return Err(os("wait for the program"));
+        }
+        if !libc::WIFSTOPPED(status) {
+            return Err(LaunchError::Bug(format!("the program ended during start-up (status {status:#x})")));
+        }
+        Ok(())
+    }
+
+    /// Lets it go.
+    pub(crate) fn detach(self) -> Result<(), LaunchError> {
+        // SAFETY: no memory of ours is involved.
+        if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
+            return Err(os("detach from the program"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! The code that Farsight puts inside profiled programs, embedded, so that one executable is all there is to
+//! install.
+//!
+//! `build.rs` builds each blob in `blobs/` with a cargo of its own (another profile: panics abort, no standard
+//! library) and this crate includes the results.
+#![forbid(unsafe_code)]
+
+/// The engine with the counting client: a position-independent static executable.
+pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob"));

@@ -1,0 +1,16 @@
+//! What the code inside the profiled program and the tools outside agree on: layouts of shared memory and of
+//! the block that starts the engine, nothing else.
+//!
+//! # Rules
+//! - `no_std`, no dependencies, no I/O, plain `repr(C)` data only: both columns include this crate.
+//! - A change to any layout bumps [`VERSION`]. The engine refuses a boot block of another version, and the
+//!   collector refuses shared memory of another version.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod boot;
+pub mod count;
+pub mod slab;
+
+/// Version of every layout in this crate.
+pub const VERSION: u32 = 1;
