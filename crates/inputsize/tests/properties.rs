@@ -44,7 +44,7 @@ fn agree(steps: &[Step], bits: u32, batch: usize) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     /// Stamps of three bits: a renumbering every few calls.
     #[test]
