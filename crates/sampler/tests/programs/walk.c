@@ -13,7 +13,7 @@
 
 #define MAX 5000
 static void *ours[MAX], *theirs[MAX];
-static const char *place;
+static const char *volatile place; /* read by signal handlers */
 
 /* Compares; gives the number of frames. */
 __attribute__((noinline)) int same(int unused) {
