@@ -150,7 +150,11 @@ impl<C: Client> Engine<C> {
         let next = cold.here();
         cold.q64(self.low.get(pc));
         a.align(16);
-        let lead = if flags_dead { Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2 } else { 9 + 10 + 4 + 2 + 9 + 6 + 9 };
+        let lead = if flags_dead {
+            Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2
+        } else {
+            9 + 10 + 4 + 2 + 9 + 6 + 9
+        };
         a.align_patch(lead + 9 + 9 + 1);
         let at = a.here();
         arena.note(at, cold.here(), id);

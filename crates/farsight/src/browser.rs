@@ -15,7 +15,7 @@ pub fn open(page: &Path) -> Result<()> {
         Ok(status) if status.success() => Ok(()),
         _ => {
             let message = format!("no browser could be started (xdg-open); open {} yourself", page.display());
-            Err(Failure::new(Kind::Unavailable, anyhow::anyhow!(message)))
+            Err(Failure::error(Kind::Unavailable, anyhow::anyhow!(message)))
         }
     }
 }

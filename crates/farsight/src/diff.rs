@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             b.cost.name(),
             b.cell_bytes,
         );
-        return Err(Failure::new(Kind::Data, message));
+        return Err(Failure::error(Kind::Data, message));
     }
     let (before, after) = (analyse::analyse(a), analyse::analyse(b));
     let changes = analyse::diff::diff(&before, &after);

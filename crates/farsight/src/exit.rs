@@ -31,7 +31,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn new(kind: Kind, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    pub fn error(kind: Kind, error: impl Into<anyhow::Error>) -> anyhow::Error {
         anyhow::Error::new(Failure { kind, source: error.into() })
     }
 }

@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn reports(profile: &Profile) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
     for run in &profile.runs {
-        reports.extend(exchange::aprof::export(run).map_err(|e| Failure::new(Kind::Data, e))?);
+        reports.extend(exchange::aprof::export(run).map_err(|e| Failure::error(Kind::Data, e))?);
     }
     Ok(reports)
 }
@@ -66,7 +66,7 @@ fn write_reports(out: &Path, reports: &[Report]) -> Result<()> {
     if out == Path::new("-") {
         let message =
             anyhow::anyhow!("{} reports cannot all go to stdout; give a folder with -o", reports.len());
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::error(Kind::Usage, message));
     }
     fs::create_dir_all(out).with_context(|| format!("cannot create the folder {}", out.display()))?;
     for report in reports {

@@ -31,11 +31,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for path in &args.files {
         let bytes = fs::read(path)
             .with_context(|| format!("cannot read {}", path.display()))
-            .map_err(|e| Failure::new(Kind::NoInput, e))?;
+            .map_err(|e| Failure::error(Kind::NoInput, e))?;
         contents.push((path.to_string_lossy(), bytes));
     }
     let sources: Vec<Source<'_>> = contents.iter().map(|(name, bytes)| Source { name, bytes }).collect();
-    let profile = aprof::import(&sources).map_err(|e| Failure::new(Kind::Data, e))?;
+    let profile = aprof::import(&sources).map_err(|e| Failure::error(Kind::Data, e))?;
     for problem in profile.runs.iter().flat_map(|run| &run.problems) {
         eprintln!("farsight: {problem}");
     }

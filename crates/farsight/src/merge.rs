@@ -27,7 +27,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let read: Result<Vec<_>> = args.files.iter().map(|f| profiles::read(f, args.salvage)).collect();
-    let merged = profile::merge(&read?).map_err(|e| Failure::new(Kind::Data, e))?;
+    let merged = profile::merge(&read?).map_err(|e| Failure::error(Kind::Data, e))?;
     profiles::write(&args.output, &merged, args.force)?;
     let runs = merged.runs.len();
     eprintln!(

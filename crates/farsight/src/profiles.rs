@@ -39,7 +39,7 @@ pub fn growth_views(paths: &[PathBuf], salvage: bool) -> Result<Vec<GrowthView>>
     for path in paths {
         let found = join(&read(path, salvage)?)?;
         if found.is_empty() {
-            return Err(Failure::new(Kind::Data, anyhow!("{}: holds no growth run", path.display())));
+            return Err(Failure::error(Kind::Data, anyhow!("{}: holds no growth run", path.display())));
         }
         views.extend(found);
     }
@@ -51,7 +51,7 @@ pub fn growth_view(path: &Path, salvage: bool) -> Result<GrowthView> {
     let mut views = growth_views(&[path.to_path_buf()], salvage)?;
     match views.len() {
         1 => Ok(views.remove(0)),
-        n => Err(Failure::new(
+        n => Err(Failure::error(
             Kind::Data,
             anyhow!("{}: holds growth runs of {n} kinds or programs; give a file with one", path.display()),
         )),
@@ -71,7 +71,7 @@ fn join(profile: &Profile) -> Result<Vec<GrowthView>> {
             }
         }
         for runs in kinds {
-            let growth = profile::combine(&runs).map_err(|e| Failure::new(Kind::Data, e))?;
+            let growth = profile::combine(&runs).map_err(|e| Failure::error(Kind::Data, e))?;
             views.push(GrowthView { run: summed(&runs), growth });
         }
     }
@@ -105,7 +105,7 @@ pub fn failure(error: FileError) -> anyhow::Error {
         Cause::Exists => "; remove it, choose another with -o, or give --force to replace it",
         _ => "",
     };
-    Failure::new(kind, anyhow!("{error}{remedy}"))
+    Failure::error(kind, anyhow!("{error}{remedy}"))
 }
 
 fn is_about_input(error: &io::Error) -> bool {

@@ -20,6 +20,7 @@ mod points;
 mod regime;
 mod scan;
 mod select;
+mod shifted;
 mod solve;
 mod student;
 mod verdict;

@@ -1,14 +1,15 @@
 //! Which class explains one regime: every candidate is solved, and its evidence weighed with its prior.
 //!
 //! Candidates are `b·g`, `a + b·g`, `a + c·h + b·g` with h one order below g (n²/2 − n/2 is quadratic, and
-//! exact instruction counts show the difference), and the free power `a + b·n^k`. Constants and b are never
-//! negative: no program does less than nothing.
+//! exact instruction counts show the difference), the free power `a + b·n^k`, and those of [`crate::shifted`].
+//! Constants and b are never negative: no program does less than nothing.
 
 use crate::class::Class;
 use crate::exponent::Exponent;
 use crate::growth::Term;
 use crate::points::{GROWING, Points, index};
 use crate::scan;
+use crate::shifted;
 use crate::solve::{Model, Scratch, Solved, solve};
 
 /// How common each class is among routines before their costs are seen, in the order of [`Class::NAMED`].
@@ -23,6 +24,9 @@ const EXPONENT_RANGE: f64 = 4.0;
 /// Least share of the cost at the largest size that the leading of two growing terms must have: less is a
 /// guess about sizes that were not seen.
 const LEADING_SHARE_MIN: f64 = 0.05;
+/// The same where the two terms differ by a logarithm only: over the sizes of one run the one can stand in for a
+/// few percent of the other.
+const LEADING_SHARE_MIN_LOG: f64 = 0.3;
 /// Above 1 the lower term is negative; by more than this it is no correction any more but a different curve.
 const LEADING_SHARE_MAX: f64 = 1.5;
 /// Exponents outside are a logarithm or an exponential, or a single point that sticks out.
@@ -71,7 +75,7 @@ impl Selection {
             let model = Sum::new(points, range, columns)?;
             let solved = solve(points, range, &model, 0.0, scratch)?;
             let terms = model.terms(points, &solved)?;
-            if model.free.is_some() && !leads(&solved, &terms, &points.n[range.0..range.1]) {
+            if model.free.is_some() && !leads(class, &solved, &terms, &points.n[range.0..range.1]) {
                 return None;
             }
             let weight = solved.evidence + (prior(class) * form).ln();
@@ -111,6 +115,9 @@ impl Selection {
         }
         candidates
             .extend([true, false].iter().flat_map(|&constant| exponential(points, range, constant, scratch)));
+        let best = candidates.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+        let scatter = best.map_or(f64::INFINITY, |best| best.solved.sigma);
+        candidates.extend(shifted::candidates(points, range, scatter, prior, scratch));
         candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
         (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
@@ -141,9 +148,13 @@ fn prior(class: Class) -> f64 {
 }
 
 /// Whether the highest of the terms is what the cost is about at the largest size, and the curve never falls.
-fn leads(solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
+fn leads(class: Class, solved: &Solved, terms: &[Term], n: &[f64]) -> bool {
     let at = |n: f64| terms.iter().map(|term| term.at(n)).sum::<f64>();
-    (LEADING_SHARE_MIN..LEADING_SHARE_MAX).contains(&solved.top_share)
+    let least = match class {
+        Class::NLogN | Class::N2LogN => LEADING_SHARE_MIN_LOG,
+        _ => LEADING_SHARE_MIN,
+    };
+    (least..LEADING_SHARE_MAX).contains(&solved.top_share)
         && n.windows(2).all(|pair| at(pair[0]) <= at(pair[1]))
 }
 

@@ -6,6 +6,7 @@ use crate::formula;
 use crate::growth::{Fit, Piece, Sample, Term, Verdict};
 use crate::law::{Law, Regime, same};
 use crate::points::Points;
+use crate::select;
 use crate::solve::Scratch;
 
 /// Fewest different sizes for any opinion ...
@@ -45,9 +46,13 @@ pub fn fit(samples: &[Sample]) -> Fit {
         let (low, high) = (formula::number(range[0]), formula::number(range[1]));
         return unknown(range, &format!("range too narrow: sizes from {low} to {high} are nearly the same"));
     }
-    let Some(law) = Law::of(&points, &mut Scratch::new()) else {
+    let scratch = &mut Scratch::new();
+    let Some(mut law) = Law::of(&points, scratch) else {
         return unknown(range, "no growth class fits");
     };
+    if let Some(exponent) = leading_exponent(samples, &points, &law, scratch) {
+        law.exponent = Some(exponent);
+    }
     let mut fit = describe(&points, &law, range);
     match objection(&points, &law, &fit) {
         Some(reason) => {
@@ -97,6 +102,34 @@ fn describe(points: &Points, law: &Law, range: [f64; 2]) -> Fit {
         pieces,
         ..Fit::default()
     }
+}
+
+/// The exponent of what leads in the last regime, where the curve has more to it than a constant and one term: a
+/// plain power law would be bent by the terms of lower order, or by the part of the size that is no data.
+fn leading_exponent(
+    samples: &[Sample],
+    points: &Points,
+    law: &Law,
+    scratch: &mut Scratch,
+) -> Option<Exponent> {
+    let last = law.last();
+    let (leading, lower) = last.terms.split_last()?;
+    let plain = lower.len() < 2 && leading.shift == 0.0;
+    if plain || matches!(last.class, Class::Constant | Class::Exponential) || law.regimes.len() > 1 {
+        return None;
+    }
+    let from = points.n[last.range.0];
+    let alone: Vec<Sample> = samples
+        .iter()
+        .filter(|s| s.n >= from && s.n > leading.shift)
+        .map(|s| Sample {
+            n: s.n - leading.shift,
+            y: s.y - lower.iter().map(|t| t.at(s.n)).sum::<f64>(),
+            ..*s
+        })
+        .collect();
+    let alone = Points::new(&alone).filter(|points| points.distinct >= SIZES_MIN)?;
+    select::exponent(&alone, (0, alone.len()), scratch)
 }
 
 fn piece(points: &Points, regime: &Regime) -> Piece {

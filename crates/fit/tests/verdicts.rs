@@ -194,3 +194,28 @@ fn a_matrix_product_is_n_to_the_one_and_a_half() {
     let fit = fit(&sizes);
     assert_eq!((fit.class, fit.verdict), (Some(Class::N15), Verdict::Confident), "{fit:?}");
 }
+
+#[test]
+fn cells_that_are_no_data_do_not_change_the_class() {
+    // A loop over m elements reads them and k cells besides: arguments, a header, the length.
+    type Law = (Class, fn(f64) -> f64);
+    let laws: [Law; 3] = [
+        (Class::Linear, |m| 5.0 + 3.0 * m),
+        (Class::NLogN, |m| 5.0 + 3.0 * m * m.log2()),
+        (Class::Quadratic, |m| 5.0 + 3.0 * m * m),
+    ];
+    for k in [1.0, 3.0, 10.0, 30.0] {
+        for (class, cost) in laws {
+            let sizes = (0..30).map(|i| 1.3f64.powi(i).floor());
+            let fit = fit(&sizes.map(|m| Sample::new(m + k, cost(m))).collect::<Vec<_>>());
+            assert_eq!(
+                (fit.class, fit.verdict),
+                (Some(class), Verdict::Confident),
+                "{k} cells besides: {fit:?}"
+            );
+            if class != Class::NLogN {
+                assert!((fit.exponent - class.power()).abs() < 0.01, "{k} cells besides: {fit:?}");
+            }
+        }
+    }
+}

@@ -17,9 +17,8 @@ pub(crate) fn si(x: f64) -> String {
         x /= 1000.0;
         prefix += 1;
     }
-    let digits = if prefix == 0 && x.fract() == 0.0 {
-        0
-    } else if x.abs() >= 99.95 {
+    let whole = prefix == 0 && x.fract() == 0.0;
+    let digits = if whole || x.abs() >= 99.95 {
         0
     } else if x.abs() >= 9.995 {
         1

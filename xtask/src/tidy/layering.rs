@@ -11,15 +11,25 @@ use crate::shell;
 /// that a new one must take its place in the architecture.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("analyse", &["fit", "profile"]),
+    ("count-rt", &["engine", "wire"]),
+    ("engine", &["wire"]),
     ("exchange", &["profile"]),
-    ("farsight", &["analyse", "exchange", "fit", "profile", "report"]),
+    ("farsight", &["analyse", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"]),
     ("fit", &[]),
+    ("inputsize", &[]),
+    ("launch", &["wire"]),
+    ("oracle", &[]),
+    ("preload", &[]),
     ("profile", &[]),
     ("report", &["analyse", "fit", "profile"]),
+    ("runtimes", &[]),
+    ("sampler", &["preload"]),
     ("stepper", &[]),
+    ("symbols", &[]),
     ("syscalls", &[]),
     ("transparency", &[]),
-    ("xtask", &["fit"]),
+    ("wire", &[]),
+    ("xtask", &["fit", "oracle"]),
 ];
 
 /// Crates that only the command line and the automation may use: terminals, exit codes, untyped errors.
