@@ -20,6 +20,8 @@
 //! # Rules for implementations
 //! - Called in the program's threads, with the program's locks held: no heap, no lock that another hook may
 //!   hold while it waits, no panic, no interposed function (use `sys` and `real`).
+//! - They may nest: the program's own signal handlers call `sem_post`, `write` and others at any moment, also
+//!   while the same thread is inside a hook. [`Thread::busy`] tells.
 //! - `errno` must be left alone; the system calls in `sys` do that.
 //! - `acquired`, `released`, `before_wake` and `after_wake` are on the fast path of every lock.
 

@@ -80,10 +80,8 @@ impl Hooks for Profiler {
         thread.local().sampler.stop();
     }
 
-    fn forked(thread: Option<&Thread<Local>>) -> AfterFork {
-        if let Some(thread) = thread {
-            thread.local().sampler.forked();
-        }
+    fn forked(_: Option<&Thread<Local>>) -> AfterFork {
+        thread::for_each::<Self>(|thread| thread.local().sampler.forked());
         AfterFork::Leave
     }
 

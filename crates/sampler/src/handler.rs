@@ -155,7 +155,8 @@ impl ThreadSampler {
         self.past_cpu_ns.fetch_add(used, Relaxed);
     }
 
-    /// Lets go of the parent's clock. In [`Hooks::forked`].
+    /// Lets go of the parent's clock, which the child has inherited. In [`Hooks::forked`], for every thread that
+    /// the parent had.
     pub fn forked(&self) {
         self.clock.forked();
     }
