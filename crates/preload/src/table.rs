@@ -1,5 +1,5 @@
 //! The interposed functions: one line each, from which the real-symbol slots ([`crate::real`]) and the exports
-//! ([`crate::interpose!`]) are made. `exports.txt` beside the manifest is the list that a test compares with
+//! ([`crate::interpose!`]) are made. `tests/exports.txt` is the list that a test compares with
 //! what a runtime really exports.
 //!
 //! Names with two underscores and `_chk` are what `_FORTIFY_SOURCE` turns the plain calls into. The `exec`

@@ -58,7 +58,7 @@ fn the_exports_are_the_list() {
     };
     let mut exported: Vec<&str> = nm.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     exported.sort_unstable();
-    let listed: Vec<&str> = include_str!("../exports.txt").lines().collect();
+    let listed: Vec<&str> = include_str!("exports.txt").lines().collect();
     assert_eq!(exported, listed, "update exports.txt if the change is meant");
 }
 
@@ -71,8 +71,8 @@ fn every_lock_and_wait() {
         assert_eq!((count("created"), count("started"), count("ended")), (1, 2, 1));
         assert_eq!(count("unknown"), 0);
         assert_eq!(count("cancelled"), 0);
-        // The partner blocked on mutex, rwlock, spin lock and C11 mutex; conditions take their mutex again.
-        assert!(count("contended") >= 4 + 2 + 2, "{:?}", events.counts);
+        // The partner slept on mutex, rwlock and C11 mutex; four waits for conditions take their mutex again.
+        assert!(count("contended") >= 3 + 4, "{:?}", events.counts);
         // Six timeouts: mutex, two conditions, semaphore; the deadlock that the checking mutex reports.
         assert!(count("failed") >= 5, "{:?}", events.counts);
         // Every lock taken was let go, but for the checking mutex.
@@ -99,7 +99,7 @@ fn the_order_of_events_of_a_condition() {
         "the creation token reaches the child"
     );
     let partner: Vec<&str> = events.trace.iter().filter_map(|line| line.strip_prefix("1 ")).collect();
-    for (before, after) in [("Mutex", "Mutex"), ("Read", "Read"), ("Spin", "Spin")] {
+    for (before, after) in [("Mutex", "Mutex"), ("Read", "Read")] {
         let at = partner.iter().position(|line| *line == format!("before_wait {before}")).expect(before);
         assert_eq!(partner[at + 1], format!("after_wait {before} Done"));
         assert_eq!(partner[at + 2], format!("acquired {after} true"));
@@ -126,8 +126,9 @@ fn cpp_waits_are_seen_through_syscall() {
 fn cancellation_passes_through() {
     for flags in ["-O0 -std=c++17", "-O2 -std=c++17"] {
         let Some(events) = same_output("g++", flags, "cancel.cpp") else { return };
-        // Condition, semaphore, read and sleep were left by cancellation.
-        assert_eq!(events.counts["cancelled"], 4, "{:?}", events.counts);
+        // Condition, read and sleep were left by cancellation; the semaphore too, unless the cancellation came
+        // before it was waited for.
+        assert!((3..=4).contains(&events.counts["cancelled"]), "{:?}", events.counts);
         assert_eq!(events.counts["ended"], 6);
     }
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,22 +91,49 @@ static void timeouts(void) {
     SAY(errno == ETIMEDOUT);
 }
 
+static volatile int stage, partner_tid;
+
+/* The partner says which call comes next; the main thread goes on once it sleeps in that call. */
+static void next(void) { stage++; }
+static void await_sleep(int wanted) {
+    char path[64], text[256];
+    while (stage != wanted)
+        sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", partner_tid);
+    for (;;) {
+        FILE *file = fopen(path, "r");
+        size_t n = fread(text, 1, sizeof text - 1, file);
+        fclose(file);
+        text[n] = 0;
+        if (strrchr(text, ')')[2] == 'S')
+            return;
+        sched_yield();
+    }
+}
+
 static void *partner(void *unused) {
-    pthread_barrier_wait(&barrier); /* 1: the main thread holds everything now */
+    partner_tid = gettid();
+    pthread_barrier_wait(&barrier); /* the main thread holds everything now */
+    next();
     pthread_mutex_lock(&mutex);
     flag = 1;
     pthread_cond_signal(&condition);
     pthread_mutex_unlock(&mutex);
+    next();
     pthread_rwlock_rdlock(&rwlock);
     pthread_rwlock_unlock(&rwlock);
+    next();
     pthread_spin_lock(&spin);
     pthread_spin_unlock(&spin);
+    next();
     mtx_lock(&c11_mutex);
     flag = 2;
     cnd_broadcast(&c11_condition);
     mtx_unlock(&c11_mutex);
+    next();
     sem_wait(&semaphore);
     eventfd_t value;
+    next();
     eventfd_read(event, &value);
     return (void *)value;
 }
@@ -118,21 +146,23 @@ static void contention(void) {
     mtx_lock(&c11_mutex);
     pthread_create(&t, 0, partner, 0);
     pthread_barrier_wait(&barrier);
-    usleep(20000); /* the partner blocks on the mutex */
+    await_sleep(1);
     while (flag != 1)
         pthread_cond_wait(&condition, &mutex);
     pthread_mutex_unlock(&mutex);
-    usleep(20000);
+    await_sleep(2);
     pthread_rwlock_unlock(&rwlock);
-    usleep(20000);
+    while (stage != 3)
+        sched_yield();
+    usleep(20000); /* a spinning thread does not sleep */
     pthread_spin_unlock(&spin);
-    usleep(20000);
+    await_sleep(4);
     while (flag != 2)
         cnd_wait(&c11_condition, &c11_mutex);
     mtx_unlock(&c11_mutex);
-    usleep(20000);
+    await_sleep(5);
     sem_post(&semaphore);
-    usleep(20000);
+    await_sleep(6);
     eventfd_write(event, 9);
     void *r;
     pthread_join(t, &r);
