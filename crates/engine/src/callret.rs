@@ -7,22 +7,23 @@
 //! ```text
 //!   call L                     ; pushes R, teaches the predictor
 //! R: lea r11, [ret]            ; landing
-//!   cmp r11, [rsp+8]           ; is this where the program wants to go?
+//!   cmp r11, [rsp]             ; is this where the program wants to go?
 //!   jne return_miss
-//!   pop r11
 //!   lea rsp, [rsp+8]
+//!   mov r11, gs:[spill_t]
 //!   ... block at ret ...
 //! L: pop gs:[cache + 8*low16(ret)]  ; R into the return cache
 //!   push ret                   ; the program's own return address
 //!   jmp callee
 //! ```
-//! A return: `push r11; movzx r11d, word [rsp+8]; mov r11, gs:[r11*8+cache]; push r11; ret`. It needs no flags;
+//! A return: `mov gs:[spill_t], r11; movzx r11d, word [rsp]; mov r11, gs:[r11*8+cache]; push r11; ret`. (Spilling r11
+//! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags;
 //! the landing compares only where the code ahead does not read them, and otherwise tests without flags. A wrong
-//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The two words below the
-//! stack pointer that a return scribbles on are dead at that point by any calling convention.
+//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The word below the
+//! stack pointer that a return scribbles on is dead at that point by any calling convention.
 
 use crate::addrmap::Point;
-use crate::block::{Exit, ExitKind, NONE};
+use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, cc, reg};
 use crate::engine::Engine;
@@ -37,6 +38,29 @@ pub(crate) fn return_slot(ret: u64) -> i32 {
 }
 
 impl<C: Client> Engine<C> {
+    /// If the call instruction `insn` has been made elsewhere already, jumps there. Each call instruction is made
+    /// once: two copies would share a slot of the return cache, and returns to one would be predicted for the
+    /// other. The block that jumps has counted the call; the place that is jumped to comes behind the counting.
+    pub(crate) fn reuse_call(&mut self, s: &mut Streams, block: u32, insn: &Insn) -> bool {
+        let pc = insn.pc();
+        if let Some(&site) = self.call_sites.get(&pc)
+            && self.blocks.list[site as usize].live
+            && self.blocks.list[site as usize].arena == s.arena as u16
+        {
+            let entry = self.blocks.list[block as usize].entry;
+            self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
+            let at = jmp_exit(&mut s.hot);
+            self.exit_to(s, block, at, pc, Some(site), ExitKind::CallSite);
+            return true;
+        }
+        let site = self.blocks.list.len() as u32;
+        let b = self.blocks.list[block as usize];
+        self.blocks.list.push(Block { pc, entry: s.hot.here(), incoming: NONE, exit_count: 0, source: 0, ..b });
+        self.pages.note(pc & !0xfff, site);
+        self.call_sites.insert(pc, site);
+        false
+    }
+
     /// A call to `target` (or to r11, with the program's r11 in `spill_t`) that returns to `ret`.
     pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64) {
         s.cold.align(8);
@@ -48,16 +72,16 @@ impl<C: Client> Engine<C> {
         self.landing(s, ret);
     }
 
-    /// Where returns to `ret` arrive: r11 on the stack, the program's return address above it.
+    /// Where returns to `ret` arrive: r11 spilled, the program's return address on top of the stack.
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
         if liveness::ahead(&self.regions, ret, self.conservative) == 0 {
             s.hot.load_address(reg::R11, ret);
-            s.hot.bytes(&[0x4c, 0x3b, 0x5c, 0x24, 0x08]); // cmp r11, [rsp+8]
+            s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
             s.hot.jcc(cc::NE, miss);
         } else {
             s.hot.store_gs(off::SPILL_X, reg::RCX);
-            s.hot.bytes(&[0x48, 0x8b, 0x4c, 0x24, 0x08]); // mov rcx, [rsp+8]
+            s.hot.bytes(&[0x48, 0x8b, 0x0c, 0x24]); // mov rcx, [rsp]
             s.hot.mov_imm64(reg::R11, ret.wrapping_neg());
             s.hot.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
             s.hot.bytes(&[0xe3, 14]); // jrcxz over the next two
@@ -65,8 +89,8 @@ impl<C: Client> Engine<C> {
             s.hot.jmp(miss);
             s.hot.load_gs(reg::RCX, off::SPILL_X);
         }
-        s.hot.bytes(&[0x41, 0x5b]); // pop r11
         s.hot.drop_stack(8);
+        s.hot.load_gs(reg::R11, off::SPILL_T);
     }
 
     /// A return.
@@ -83,9 +107,9 @@ impl<C: Client> Engine<C> {
             s.hot.table_jump(self.low.branches());
             return;
         }
-        s.hot.bytes(&[0x41, 0x53]); // push r11
-        self.maps.add(s.hot.here() - entry, len, Point::ReturnPushed, 0);
-        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x5c, 0x24, 0x08]); // movzx r11d, word [rsp+8]
+        s.hot.store_gs(off::SPILL_T, reg::R11);
+        self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
         s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
         s.hot.d32(RETURN_CACHE_OFFSET as i32);
         s.hot.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
@@ -113,15 +137,13 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp+8]`, r11 being at `[rsp]`.
+    /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.
     pub(crate) fn emit_return_miss(&mut self) {
         let table = self.low.branches();
         let arena = self.cache.arena(0);
         // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
-        a.bytes(&[0x41, 0x5b]); // pop r11
-        a.store_gs(off::SPILL_T, reg::R11);
         a.bytes(&[0x41, 0x5b]); // pop r11
         a.store_gs(off::SPILL_S, reg::R10);
         a.table_jump(table);

@@ -80,7 +80,7 @@ impl<C: Client> Engine<C> {
         self.blocks.exits[id as usize].stub = stub;
         match e.kind {
             // SAFETY: a displacement aligned for patching.
-            ExitKind::Jump => unsafe { patch_rel32(e.site, stub) },
+            ExitKind::Jump | ExitKind::CallSite => unsafe { patch_rel32(e.site, stub) },
             ExitKind::Junction => {
                 let word = ((e.site - 1) & !7) as *mut u64;
                 let shift = ((e.site - 1) & 7) as usize;

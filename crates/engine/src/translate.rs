@@ -354,12 +354,20 @@ impl<C: Client> Engine<C> {
             }
             End::Call { target, next } => {
                 let l = last.expect("a call end has its call");
-                self.map_copy(entry, &l, s.hot.here());
-                self.emit_call(s, id, Some(target), next);
-                Some(next)
+                if self.reuse_call(s, id, &l) {
+                    None
+                } else {
+                    self.map_copy(entry, &l, s.hot.here());
+                    self.emit_call(s, id, Some(target), next);
+                    Some(next)
+                }
             }
             End::CallIndirect { next } => {
                 let l = last.expect("an indirect call end has its call");
+                if self.reuse_call(s, id, &l) {
+                    self.finish_block(s, id);
+                    return None;
+                }
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Spilled, 0);
@@ -457,9 +465,22 @@ impl<C: Client> Engine<C> {
     /// Registers the jump with its displacement at `site` as an exit to `target`, linked if possible.
     pub(crate) fn direct_exit(&mut self, s: &mut Streams, from: u32, site: u64, target: u64) -> u32 {
         let to = self.blocks.find(target);
+        self.exit_to(s, from, site, target, to, ExitKind::Jump)
+    }
+
+    /// The same for a known block and another kind.
+    pub(crate) fn exit_to(
+        &mut self,
+        s: &mut Streams,
+        from: u32,
+        site: u64,
+        target: u64,
+        to: Option<u32>,
+        kind: ExitKind,
+    ) -> u32 {
         let id = self.new_exit(Exit {
             from,
-            kind: ExitKind::Jump,
+            kind,
             target,
             site,
             stub: 0,
