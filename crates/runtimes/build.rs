@@ -50,7 +50,11 @@ fn build(manifest_dir: &Path, out: &Path, name: &str) {
     // use nothing beyond SSE2.
     for (key, _) in env::vars_os() {
         let k = key.to_string_lossy();
-        if k == "RUSTFLAGS" || k == "CARGO_ENCODED_RUSTFLAGS" || k.starts_with("CARGO_PROFILE_") || k == "CARGO_BUILD_TARGET" {
+        if k == "RUSTFLAGS"
+            || k == "CARGO_ENCODED_RUSTFLAGS"
+            || k.starts_with("CARGO_PROFILE_")
+            || k == "CARGO_BUILD_TARGET"
+        {
             cargo.env_remove(&key);
         }
     }

@@ -83,7 +83,9 @@ impl Client for Count {
         for insn in &sb.insns {
             let flow = insn.ins.flow_control();
             let syscall = insn.ins.mnemonic() == Mnemonic::Syscall;
-            let transfer = !matches!(flow, FlowControl::Next | FlowControl::Interrupt | FlowControl::Exception) && !syscall;
+            let transfer =
+                !matches!(flow, FlowControl::Next | FlowControl::Interrupt | FlowControl::Exception)
+                    && !syscall;
             d.instructions += 1;
             d.blocks += u8::from(transfer);
             d.calls += u8::from(matches!(flow, FlowControl::Call | FlowControl::IndirectCall) && !syscall);

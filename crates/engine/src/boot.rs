@@ -68,7 +68,8 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
     }
     engine.emit_return_miss();
     engine.hook_syscalls();
-    let shared: &'static Shared<C> = Box::leak(Box::new(Shared { lock: SpinLock::new(engine), image: ours[0] }));
+    let shared: &'static Shared<C> =
+        Box::leak(Box::new(Shared { lock: SpinLock::new(engine), image: ours[0] }));
     let state = {
         let mut e = shared.lock.lock();
         let Some(state) = e.new_thread(shared as *const Shared<C> as usize) else {

@@ -67,7 +67,8 @@ pub fn report(what: &[u8], pc: u64, cache_pc: u64) -> ! {
 pub fn unsupported(pc: u64) -> ! {
     // SAFETY: the translator just decoded the bytes at `pc`.
     let b = unsafe { core::slice::from_raw_parts(pc as *const u8, 8) };
-    let mut line = Line::new().text(b"farsight: the engine cannot run the instruction at ").hex(pc).text(b":");
+    let mut line =
+        Line::new().text(b"farsight: the engine cannot run the instruction at ").hex(pc).text(b":");
     for byte in b {
         line = line.text(b" ").hex(u64::from(*byte));
     }

@@ -55,7 +55,14 @@ impl<C: Client> Engine<C> {
         }
         let site = self.blocks.list.len() as u32;
         let b = self.blocks.list[block as usize];
-        self.blocks.list.push(Block { pc, entry: s.hot.here(), incoming: NONE, exit_count: 0, source: 0, ..b });
+        self.blocks.list.push(Block {
+            pc,
+            entry: s.hot.here(),
+            incoming: NONE,
+            exit_count: 0,
+            source: 0,
+            ..b
+        });
         self.pages.note(pc & !0xfff, site);
         self.call_sites.insert(pc, site);
         false
@@ -172,7 +179,11 @@ impl<C: Client> Engine<C> {
         let next = cold.here();
         cold.q64(self.low.get(pc));
         a.align(16);
-        let lead = if flags_dead { Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2 } else { 9 + 10 + 4 + 2 + 9 + 6 + 9 };
+        let lead = if flags_dead {
+            Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2
+        } else {
+            9 + 10 + 4 + 2 + 9 + 6 + 9
+        };
         a.align_patch(lead + 9 + 9 + 1);
         let at = a.here();
         arena.note(at, cold.here(), id);

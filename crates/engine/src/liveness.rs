@@ -11,12 +11,8 @@ use alloc::vec::Vec;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 
 /// The six arithmetic flags.
-pub const ALL: u32 = RflagsBits::OF
-    | RflagsBits::SF
-    | RflagsBits::ZF
-    | RflagsBits::AF
-    | RflagsBits::CF
-    | RflagsBits::PF;
+pub const ALL: u32 =
+    RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 
 /// Instructions looked at beyond an exit.
 const AHEAD_MAX: usize = 12;
@@ -27,16 +23,30 @@ const JUMPS_MAX: usize = 3;
 pub fn killed(ins: &Instruction) -> u32 {
     // iced reports these as modifying flags; with a zero count they leave them alone.
     match ins.mnemonic() {
-        Mnemonic::Shl | Mnemonic::Shr | Mnemonic::Sar | Mnemonic::Sal | Mnemonic::Rol | Mnemonic::Ror
-        | Mnemonic::Rcl | Mnemonic::Rcr | Mnemonic::Shld | Mnemonic::Shrd => {
+        Mnemonic::Shl
+        | Mnemonic::Shr
+        | Mnemonic::Sar
+        | Mnemonic::Sal
+        | Mnemonic::Rol
+        | Mnemonic::Ror
+        | Mnemonic::Rcl
+        | Mnemonic::Rcr
+        | Mnemonic::Shld
+        | Mnemonic::Shrd => {
             let last = ins.op_count() - 1;
             let sure = ins.op_kind(last) == OpKind::Immediate8 && ins.immediate8() & 31 != 0;
             if !sure {
                 return 0;
             }
         }
-        Mnemonic::Cmpsb | Mnemonic::Cmpsw | Mnemonic::Cmpsd | Mnemonic::Cmpsq | Mnemonic::Scasb
-        | Mnemonic::Scasw | Mnemonic::Scasd | Mnemonic::Scasq
+        Mnemonic::Cmpsb
+        | Mnemonic::Cmpsw
+        | Mnemonic::Cmpsd
+        | Mnemonic::Cmpsq
+        | Mnemonic::Scasb
+        | Mnemonic::Scasw
+        | Mnemonic::Scasd
+        | Mnemonic::Scasq
             if ins.has_rep_prefix() || ins.has_repne_prefix() =>
         {
             return 0;
@@ -76,7 +86,9 @@ pub fn ahead(regions: &Regions, pc: u64, conservative: bool) -> u32 {
             }
             match ins.flow_control() {
                 FlowControl::Next | FlowControl::ConditionalBranch => {
-                    if ins.flow_control() == FlowControl::ConditionalBranch && ins.op_kind(0) == OpKind::NearBranch64 {
+                    if ins.flow_control() == FlowControl::ConditionalBranch
+                        && ins.op_kind(0) == OpKind::NearBranch64
+                    {
                         // Both ways: look at the taken side with a short budget of its own.
                         if jumps == 0 {
                             return live | open;

@@ -169,7 +169,8 @@ pub fn read_file(path_with_nul: &[u8], out: &mut Vec<u8>) {
         let used = out.len();
         out.resize(used + 16384, 0);
         // SAFETY: reads into the part of `out` that was just made.
-        let n = unsafe { sys::call(sys::nr::READ, [fd as u64, out[used..].as_mut_ptr() as u64, 16384, 0, 0, 0]) };
+        let n =
+            unsafe { sys::call(sys::nr::READ, [fd as u64, out[used..].as_mut_ptr() as u64, 16384, 0, 0, 0]) };
         out.truncate(used + n.max(0) as usize);
         if n <= 0 {
             break;

@@ -31,7 +31,8 @@ impl<C: Client> Engine<C> {
         let before = self.actions(st).0[s as usize];
         if let Some(mut w) = wanted {
             w.mask &= !sig::UNBLOCKABLE;
-            let kernel = if w.handler <= SIG_IGN && sig::bit(s) & sig::SYNC == 0 { w } else { self.master_action(&w) };
+            let kernel =
+                if w.handler <= SIG_IGN && sig::bit(s) & sig::SYNC == 0 { w } else { self.master_action(&w) };
             self.actions(st).0[s as usize] = w;
             set_kernel_action(s, &kernel);
         }

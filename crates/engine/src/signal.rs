@@ -19,7 +19,7 @@ use crate::appmem;
 use crate::client::Client;
 use crate::engine::{Engine, Shared};
 use crate::kernel::*;
-use crate::state::{self, off, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState};
+use crate::state::{self, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
 use crate::sys::{self, nr};
 use crate::{bug, trampoline};
 use core::arch::naked_asm;
@@ -224,8 +224,8 @@ impl<C: Client> Engine<C> {
         let mask = st.signals.mask;
         let action = self.actions(st).0[s as usize];
         let forced = info.code > 0 && sig::SYNC & sig::bit(s) != 0;
-        let dies = action.handler == SIG_DFL
-            || forced && (action.handler == SIG_IGN || mask & sig::bit(s) != 0);
+        let dies =
+            action.handler == SIG_DFL || forced && (action.handler == SIG_IGN || mask & sig::bit(s) != 0);
         if dies {
             set_kernel_action(s, &SigAction::default());
             uc.mask = mask & !sig::bit(s);
@@ -268,7 +268,10 @@ impl<C: Client> Engine<C> {
         // SAFETY: sends a signal to this very thread; the kernel reads one structure.
         unsafe {
             let pid = sys::call(nr::GETPID, [0; 6]) as u64;
-            let r = sys::call(nr::RT_TGSIGQUEUEINFO, [pid, st.tid.into(), s.into(), core::ptr::from_ref(info) as u64, 0, 0]);
+            let r = sys::call(
+                nr::RT_TGSIGQUEUEINFO,
+                [pid, st.tid.into(), s.into(), core::ptr::from_ref(info) as u64, 0, 0],
+            );
             if sys::failed(r) {
                 sys::call(nr::TGKILL, [pid, st.tid.into(), s.into(), 0, 0, 0]);
             }
@@ -286,7 +289,13 @@ impl<C: Client> Engine<C> {
     }
 
     /// Writes the program's signal frame and points `uc` at it. False if the stack cannot take it.
-    fn push_frame(&mut self, st: &mut ThreadState, uc: &mut UContext, action: &SigAction, info: &SigInfo) -> bool {
+    fn push_frame(
+        &mut self,
+        st: &mut ThreadState,
+        uc: &mut UContext,
+        action: &SigAction,
+        info: &SigInfo,
+    ) -> bool {
         const RED_ZONE: u64 = 128;
         let alt = st.signals.altstack;
         let rsp = uc.gpr(gpr::RSP);
@@ -417,7 +426,8 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
     if sync && in_engine {
         engine_fault(shared, st, s, info, uc);
     } else if sync {
-        if s == sig::TRAP && (st.signals.queued != 0 || st.signals.leave_block) && uc.rflags & TRAP_FLAG != 0 {
+        if s == sig::TRAP && (st.signals.queued != 0 || st.signals.leave_block) && uc.rflags & TRAP_FLAG != 0
+        {
             uc.rflags &= !TRAP_FLAG;
             shared.lock.lock().deliver_in_cache(st, uc);
         } else if pc == 0 && s == sig::SEGV {
@@ -452,7 +462,13 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
 }
 
 /// A synchronous signal inside the engine.
-fn engine_fault<C: Client>(shared: &Shared<C>, st: &mut ThreadState, s: u32, info: &SigInfo, uc: &mut UContext) {
+fn engine_fault<C: Client>(
+    shared: &Shared<C>,
+    st: &mut ThreadState,
+    s: u32,
+    info: &SigInfo,
+    uc: &mut UContext,
+) {
     let pending = (&raw const farsight_leave_pending) as u64 + 1;
     if s == sig::TRAP && uc.rip == pending {
         let mut e = shared.lock.lock();

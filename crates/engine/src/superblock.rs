@@ -147,7 +147,8 @@ impl Superblock {
                 let mut ins = Instruction::default();
                 d.decode_out(&mut ins);
                 if ins.is_invalid() {
-                    let out_of_bytes = d.last_error() == iced_x86::DecoderError::NoMoreBytes && code.len() < 15;
+                    let out_of_bytes =
+                        d.last_error() == iced_x86::DecoderError::NoMoreBytes && code.len() < 15;
                     self.end = match (self.insns.is_empty(), out_of_bytes) {
                         (false, _) => End::Jump { target: here },
                         (true, true) => End::NotExecutable { pc: here, at: at + code.len() as u64 },
@@ -172,7 +173,8 @@ impl Superblock {
                     Class::Cond => {
                         let target = ins.near_branch_target();
                         side_exits += 1;
-                        if target <= here || side_exits > SIDE_EXITS_MAX || self.insns.len() + 1 >= insns_max {
+                        if target <= here || side_exits > SIDE_EXITS_MAX || self.insns.len() + 1 >= insns_max
+                        {
                             self.insns.push(Insn { ins, kind: Kind::End });
                             self.end = End::Cond { target, next: ins.next_ip() };
                             return;

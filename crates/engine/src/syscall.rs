@@ -265,7 +265,12 @@ impl<C: Client> Engine<C> {
             nr::MMAP => {
                 let start = r as u64;
                 let end = start + page_up(a[1]);
-                self.replace(Region { start, end, prot: a[2] as u8 & 7, shared: a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE });
+                self.replace(Region {
+                    start,
+                    end,
+                    prot: a[2] as u8 & 7,
+                    shared: a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE,
+                });
             }
             nr::MADVISE => {
                 const DONTNEED: u64 = 4;
@@ -355,7 +360,8 @@ impl<C: Client> Engine<C> {
 
     /// Gives write permission back to the pages of a range that lost it to us.
     fn unprotect(&mut self, start: u64, end: u64) {
-        let pages: alloc::vec::Vec<u64> = self.pages.protected().filter(|p| (start..end).contains(p)).collect();
+        let pages: alloc::vec::Vec<u64> =
+            self.pages.protected().filter(|p| (start..end).contains(p)).collect();
         for page in pages {
             if let Some(r) = self.regions.get(page) {
                 // SAFETY: the permission that the program asked for.

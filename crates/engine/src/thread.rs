@@ -92,7 +92,13 @@ const VFORK: u64 = 0x4000;
 const CLEAR_SIGHAND: u64 = 1 << 32;
 
 /// `clone`, `clone3`, `fork`, `vfork`. `next` is the program address after the call.
-pub(crate) fn clone<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6], next: u64) -> i64 {
+pub(crate) fn clone<C: Client>(
+    shared: &'static Shared<C>,
+    st: &mut ThreadState,
+    n: u64,
+    a: [u64; 6],
+    next: u64,
+) -> i64 {
     let (flags, stack) = match n {
         nr::FORK => (0, 0),
         nr::VFORK => (VM | VFORK, 0),

@@ -18,7 +18,9 @@ use crate::pages;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
 use alloc::vec::Vec;
-use iced_x86::{Code, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register};
+use iced_x86::{
+    Code, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register,
+};
 
 /// Blocks made in one go.
 const CHAIN_MAX: usize = 8;
@@ -207,9 +209,12 @@ impl<C: Client> Engine<C> {
                 bump_counter(&mut s.hot, counter, dead);
             }
             match insn.kind {
-                Kind::Plain | Kind::RipRelative(_) => self.copy(s, entry, &insn, bump.is_some_and(|b| b.0 == k)),
+                Kind::Plain | Kind::RipRelative(_) => {
+                    self.copy(s, entry, &insn, bump.is_some_and(|b| b.0 == k))
+                }
                 Kind::InlinedJump => {
-                    self.maps.jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
+                    self.maps
+                        .jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
                 }
                 Kind::SideExit => {
                     let target = insn.ins.near_branch_target();
@@ -325,7 +330,8 @@ impl<C: Client> Engine<C> {
     fn unused_register(&mut self, ins: &Instruction) -> Reg {
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(ins);
-        let used: Vec<Register> = info.used_registers().iter().map(|u| u.register().full_register()).collect();
+        let used: Vec<Register> =
+            info.used_registers().iter().map(|u| u.register().full_register()).collect();
         [11u8, 10, 9, 8, 15, 14, 13, 12, 3, 5]
             .into_iter()
             .find(|r| !used.contains(&GPR64[usize::from(*r)]))
@@ -478,15 +484,7 @@ impl<C: Client> Engine<C> {
         to: Option<u32>,
         kind: ExitKind,
     ) -> u32 {
-        let id = self.new_exit(Exit {
-            from,
-            kind,
-            target,
-            site,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-        });
+        let id = self.new_exit(Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE });
         match to {
             Some(to) if self.in_reach(site, to) => self.link(id, to),
             _ => {

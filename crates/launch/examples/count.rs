@@ -15,7 +15,13 @@ fn main() {
     match launch::run(&spec) {
         Ok(o) => {
             let c = launch::counts::read(&o.results);
-            eprintln!("{:?} cpu {} ms rss {} MB {:?}", o.ended, o.cpu_ns / 1_000_000, o.rss_bytes_max >> 20, c.totals);
+            eprintln!(
+                "{:?} cpu {} ms rss {} MB {:?}",
+                o.ended,
+                o.cpu_ns / 1_000_000,
+                o.rss_bytes_max >> 20,
+                c.totals
+            );
             std::process::exit(o.ended.shell_code());
         }
         Err(e) => {

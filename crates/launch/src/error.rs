@@ -29,7 +29,9 @@ pub enum LaunchError {
         hint: &'static str,
     },
     /// The address space is limited below what the engine reserves.
-    #[error("the address space is limited to {limit} bytes (ulimit -v), the engine reserves {needed}; try: ulimit -v unlimited")]
+    #[error(
+        "the address space is limited to {limit} bytes (ulimit -v), the engine reserves {needed}; try: ulimit -v unlimited"
+    )]
     AddressSpace {
         /// The limit.
         limit: u64,

@@ -87,7 +87,14 @@ fn check(what: &'static str, result: i64) -> Result<u64, LaunchError> {
     Ok(result as u64)
 }
 
-fn map_somewhere(t: &Tracee, bytes: u64, prot: u64, flags: u64, fd: u64, shift: u64) -> Result<u64, LaunchError> {
+fn map_somewhere(
+    t: &Tracee,
+    bytes: u64,
+    prot: u64,
+    flags: u64,
+    fd: u64,
+    shift: u64,
+) -> Result<u64, LaunchError> {
     let mut last = Ok(0);
     for base in BASES {
         let a = [base + shift, bytes, prot, flags | NOREPLACE, fd, 0];
@@ -102,8 +109,8 @@ fn map_somewhere(t: &Tracee, bytes: u64, prot: u64, flags: u64, fd: u64, shift: 
 fn program_regs(r: &libc::user_regs_struct) -> Regs {
     Regs {
         gpr: [
-            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14,
-            r.r15,
+            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
+            r.r14, r.r15,
         ],
         rip: r.rip,
         rflags: r.eflags,

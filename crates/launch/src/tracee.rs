@@ -13,11 +13,10 @@ pub(crate) struct Tracee {
 impl Tracee {
     /// A process that is already stopped and traced by this thread.
     pub(crate) fn new(pid: libc::pid_t) -> Result<Tracee, LaunchError> {
-        let mem = File::options()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/{pid}/mem"))
-            .map_err(|source| LaunchError::System { what: "open the program's memory", source, hint: "" })?;
+        let mem =
+            File::options().read(true).write(true).open(format!("/proc/{pid}/mem")).map_err(|source| {
+                LaunchError::System { what: "open the program's memory", source, hint: "" }
+            })?;
         Ok(Tracee { pid, mem })
     }
 
@@ -40,15 +39,19 @@ impl Tracee {
     }
 
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), LaunchError> {
-        self.mem
-            .write_all_at(bytes, at)
-            .map_err(|source| LaunchError::System { what: "write the program's memory", source, hint: "" })
+        self.mem.write_all_at(bytes, at).map_err(|source| LaunchError::System {
+            what: "write the program's memory",
+            source,
+            hint: "",
+        })
     }
 
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {
-        self.mem
-            .read_exact_at(bytes, at)
-            .map_err(|source| LaunchError::System { what: "read the program's memory", source, hint: "" })
+        self.mem.read_exact_at(bytes, at).map_err(|source| LaunchError::System {
+            what: "read the program's memory",
+            source,
+            hint: "",
+        })
     }
 
     /// Makes a system call in the process: its code at `rip` is borrowed for one instruction, then put back.
