@@ -18,6 +18,8 @@ pub enum ExitKind {
     Junction,
     /// A jump to the one place where a call instruction is made, see `callret.rs`.
     CallSite,
+    /// A cached indirect branch that has not met its target yet; `stub` is the address of its tag.
+    Cached,
     /// A system call site; `site` is the cache address after it.
     Syscall,
 }

@@ -69,13 +69,13 @@ impl<C: Client> Engine<C> {
     }
 
     /// A call to `target` (or to r11, with the program's r11 in `spill_t`) that returns to `ret`.
-    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64) {
+    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64, cached: bool) {
         s.cold.align(8);
         let pool = s.cold.here();
         s.cold.q64(ret);
         let here = s.hot.here();
         let site = s.hot.call(here);
-        s.tails.push(Tail { site, ret, pool, target, block });
+        s.tails.push(Tail { site, ret, pool, target, block, cached });
         self.landing(s, ret);
     }
 
@@ -136,11 +136,80 @@ impl<C: Client> Engine<C> {
                     let site = jmp_exit(&mut s.hot);
                     self.direct_exit(s, t.block, site, target);
                 }
-                None => {
-                    s.hot.store_gs(off::SPILL_S, reg::R10);
-                    s.hot.table_jump(self.low.branches());
-                }
+                None => self.emit_indirect(s, t.block, t.cached),
             }
+        }
+    }
+
+    /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for jumps
+    /// through a table of addresses at a fixed place (PLT, GOT), whose target hardly ever changes:
+    /// ```text
+    ///   cmp r11, [tag]             ; flags are dead at such jumps
+    ///   jne miss                   ; first to the engine, which fills tag and link; then to the table
+    ///   mov r11, gs:[spill_t]
+    ///   jmp target
+    /// ```
+    pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool) {
+        if !cached || self.conservative {
+            s.hot.store_gs(off::SPILL_S, reg::R10);
+            s.hot.table_jump(self.low.branches());
+            return;
+        }
+        let id = self.new_exit(Exit {
+            from: block,
+            kind: ExitKind::Cached,
+            target: 0,
+            site: 0,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        s.cold.align(8);
+        let tag = s.cold.here();
+        s.cold.q64(0);
+        // Where the tag does not match, once it is filled.
+        s.cold.store_gs(off::SPILL_S, reg::R10);
+        s.cold.table_jump(self.low.branches());
+        let miss = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, id);
+        s.cold.jmp(self.cache.arena(s.arena).to_cached);
+        s.hot.bytes(&[0x4c, 0x3b, 0x1d]); // cmp r11, [tag]
+        let d = tag.wrapping_sub(s.hot.here() + 4) as i32;
+        s.hot.d32(d);
+        s.hot.align_patch(2);
+        let jne = s.hot.jcc(cc::NE, miss);
+        s.hot.load_gs(reg::R11, off::SPILL_T);
+        let site = jmp_exit(&mut s.hot);
+        let e = &mut self.blocks.exits[id as usize];
+        e.site = site;
+        e.stub = tag;
+        self.cached_sites.insert(id, jne);
+    }
+
+    /// A cached site met its target `pc` for the first time, in block `to`.
+    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32) {
+        // A lazily bound entry still leads to the binder: wait for the real target.
+        // SAFETY: the block at `pc` was just translated from these bytes.
+        let head = unsafe { core::slice::from_raw_parts(pc as *const u8, 5) };
+        const PUSH_IMM32: u8 = 0x68;
+        if head[0] == PUSH_IMM32 || head == [0xf3, 0x0f, 0x1e, 0xfa, PUSH_IMM32] {
+            return;
+        }
+        let e = &mut self.blocks.exits[id as usize];
+        let Some(jne) = self.cached_sites.remove(&id) else { return };
+        let tag = e.stub;
+        e.stub = 0;
+        e.target = pc;
+        e.kind = ExitKind::Jump;
+        self.link(id, to);
+        if self.blocks.exits[id as usize].to == NONE {
+            return; // no room for a link: the site stays as it is
+        }
+        // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
+        unsafe {
+            core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
+            (tag as *mut u64).write_volatile(pc);
+            crate::emit::patch_rel32(jne, tag + 8);
         }
     }
 

@@ -35,6 +35,8 @@ pub struct Engine<C> {
     pub(crate) pages: Pages,
     /// Where each call instruction is made, by its address.
     pub(crate) call_sites: BTreeMap<u64, u32>,
+    /// Displacements of the misses of cached sites that are not filled yet, by exit.
+    pub(crate) cached_sites: BTreeMap<u32, u64>,
     /// Flushed blocks whose bytes may turn out unchanged, by program address.
     pub(crate) suspended: BTreeMap<u64, u32>,
     /// Exits of the entries for indirect branches, by program address.
@@ -157,6 +159,13 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
             let to = e.go_to(st, exit.target);
             if to != NONE {
                 e.link(st.exit_id, to);
+            }
+        }
+        r if r == Reason::Cached as u32 => {
+            let pc = st.target;
+            let to = e.go_to(st, pc);
+            if to != NONE {
+                e.fill_cached(st.exit_id, pc, to);
             }
         }
         r if r == Reason::Indirect as u32 => {

@@ -37,6 +37,8 @@ pub(crate) struct Tail {
     pub target: Option<u64>,
     /// The block.
     pub block: u32,
+    /// An indirect call with a cache at its site.
+    pub cached: bool,
 }
 
 /// An exit whose stub is emitted behind the block.
@@ -364,7 +366,7 @@ impl<C: Client> Engine<C> {
                     None
                 } else {
                     self.map_copy(entry, &l, s.hot.here());
-                    self.emit_call(s, id, Some(target), next);
+                    self.emit_call(s, id, Some(target), next, false);
                     Some(next)
                 }
             }
@@ -377,15 +379,14 @@ impl<C: Client> Engine<C> {
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Spilled, 0);
-                self.emit_call(s, id, None, next);
+                self.emit_call(s, id, None, next, l.ins.is_ip_rel_memory_operand());
                 Some(next)
             }
             End::JumpIndirect => {
                 let l = last.expect("an indirect jump end has its jump");
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
-                s.hot.store_gs(off::SPILL_S, reg::R10);
-                s.hot.table_jump(self.low.branches());
+                self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand());
                 None
             }
             End::Return { pop } => {
