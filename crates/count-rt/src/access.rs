@@ -1,9 +1,12 @@
 //! How many loads and stores one execution of an instruction makes, as `wire::count` defines them.
 
-use iced_x86::{Instruction, InstructionInfoFactory, OpAccess};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess};
 
 /// (loads, stores) of one execution; for a string instruction, of one iteration.
 pub fn accesses(factory: &mut InstructionInfoFactory, ins: &Instruction) -> (u16, u16) {
+    if matches!(ins.mnemonic(), Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote) {
+        return (0, 0);
+    }
     let mut loads = 0;
     let mut stores = 0;
     for m in factory.info(ins).used_memory() {

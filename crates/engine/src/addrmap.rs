@@ -16,26 +16,23 @@ pub enum Point {
     Copy = 1,
     /// r11 is in `spill_t`.
     Spilled = 2,
-    /// A return that has pushed r11: rsp is 8 too low.
-    ReturnPushed = 3,
     /// r11 is being used for a far operand and is in `spill_x`; the register's number is in the length byte's
     /// upper half.
-    Borrowed = 4,
+    Borrowed = 3,
     /// After a system call: the program is at the next instruction.
-    After = 5,
+    After = 4,
     /// Inside the sequence before a system call: rcx and r11 are the kernel's to clobber.
-    SyscallWindow = 6,
+    SyscallWindow = 5,
     /// Not a point: the next word holds the distance to the target of an inlined jump.
-    Jump = 7,
+    Jump = 6,
 }
 
 const CONCLUDES: u32 = 1 << 27;
 
-const POINTS: [Point; 8] = [
+const POINTS: [Point; 7] = [
     Point::Before,
     Point::Copy,
     Point::Spilled,
-    Point::ReturnPushed,
     Point::Borrowed,
     Point::After,
     Point::SyscallWindow,

@@ -16,6 +16,10 @@ pub enum ExitKind {
     Jump,
     /// A nop before the target block, which follows in memory; becomes a jump to leave the link.
     Junction,
+    /// A jump to the one place where a call instruction is made, see `callret.rs`.
+    CallSite,
+    /// A cached indirect branch that has not met its target yet; `stub` is the address of its tag.
+    Cached,
     /// A system call site; `site` is the cache address after it.
     Syscall,
 }

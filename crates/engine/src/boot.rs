@@ -51,6 +51,8 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         pages: Pages::default(),
         indirect: Default::default(),
         suspended: Default::default(),
+        call_sites: Default::default(),
+        cached_sites: Default::default(),
         slabs: Slabs::new(boot.shared_base + boot.shared_fixed_bytes, boot.slab_count),
         signals: signal::Actions::default(),
         sb: Superblock::new(),

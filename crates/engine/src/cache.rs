@@ -34,6 +34,8 @@ pub struct Arena {
     pub to_return_miss: u64,
     /// Code that enters the engine for a system call.
     pub to_syscall: u64,
+    /// Code that enters the engine for a cached indirect branch.
+    pub to_cached: u64,
     /// Code that enters the engine for a system call that returned EFAULT.
     pub to_efault: u64,
     /// (start, block) of hot pieces, ascending.
@@ -175,6 +177,7 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
     let to_indirect = entry(off::ENTER_INDIRECT);
     let to_return_miss = entry(off::RETURN_MISS);
     let to_syscall = entry(off::ENTER_SYSCALL);
+    let to_cached = entry(off::ENTER_CACHED);
     let to_efault = entry(off::ENTER_EFAULT);
     let hot = a.here().next_multiple_of(64);
     Arena {
@@ -186,6 +189,7 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
         to_indirect,
         to_return_miss,
         to_syscall,
+        to_cached,
         to_efault,
         hot_index: Vec::new(),
         cold_index: Vec::new(),

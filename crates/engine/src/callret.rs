@@ -7,22 +7,23 @@
 //! ```text
 //!   call L                     ; pushes R, teaches the predictor
 //! R: lea r11, [ret]            ; landing
-//!   cmp r11, [rsp+8]           ; is this where the program wants to go?
+//!   cmp r11, [rsp]             ; is this where the program wants to go?
 //!   jne return_miss
-//!   pop r11
 //!   lea rsp, [rsp+8]
+//!   mov r11, gs:[spill_t]
 //!   ... block at ret ...
 //! L: pop gs:[cache + 8*low16(ret)]  ; R into the return cache
 //!   push ret                   ; the program's own return address
 //!   jmp callee
 //! ```
-//! A return: `push r11; movzx r11d, word [rsp+8]; mov r11, gs:[r11*8+cache]; push r11; ret`. It needs no flags;
+//! A return: `mov gs:[spill_t], r11; movzx r11d, word [rsp]; mov r11, gs:[r11*8+cache]; push r11; ret`. (Spilling r11
+//! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags;
 //! the landing compares only where the code ahead does not read them, and otherwise tests without flags. A wrong
-//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The two words below the
-//! stack pointer that a return scribbles on are dead at that point by any calling convention.
+//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The word below the
+//! stack pointer that a return scribbles on is dead at that point by any calling convention.
 
 use crate::addrmap::Point;
-use crate::block::{Exit, ExitKind, NONE};
+use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, cc, reg};
 use crate::engine::Engine;
@@ -37,27 +38,57 @@ pub(crate) fn return_slot(ret: u64) -> i32 {
 }
 
 impl<C: Client> Engine<C> {
+    /// If the call instruction `insn` has been made elsewhere already, jumps there. Each call instruction is made
+    /// once: two copies would share a slot of the return cache, and returns to one would be predicted for the
+    /// other. The block that jumps has counted the call; the place that is jumped to comes behind the counting.
+    pub(crate) fn reuse_call(&mut self, s: &mut Streams, block: u32, insn: &Insn) -> bool {
+        let pc = insn.pc();
+        if let Some(&site) = self.call_sites.get(&pc)
+            && self.blocks.list[site as usize].live
+            && self.blocks.list[site as usize].arena == s.arena as u16
+        {
+            let entry = self.blocks.list[block as usize].entry;
+            self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
+            let at = jmp_exit(&mut s.hot);
+            self.exit_to(s, block, at, pc, Some(site), ExitKind::CallSite);
+            return true;
+        }
+        let site = self.blocks.list.len() as u32;
+        let b = self.blocks.list[block as usize];
+        self.blocks.list.push(Block {
+            pc,
+            entry: s.hot.here(),
+            incoming: NONE,
+            exit_count: 0,
+            source: 0,
+            ..b
+        });
+        self.pages.note(pc & !0xfff, site);
+        self.call_sites.insert(pc, site);
+        false
+    }
+
     /// A call to `target` (or to r11, with the program's r11 in `spill_t`) that returns to `ret`.
-    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64) {
+    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64, cached: bool) {
         s.cold.align(8);
         let pool = s.cold.here();
         s.cold.q64(ret);
         let here = s.hot.here();
         let site = s.hot.call(here);
-        s.tails.push(Tail { site, ret, pool, target, block });
+        s.tails.push(Tail { site, ret, pool, target, block, cached });
         self.landing(s, ret);
     }
 
-    /// Where returns to `ret` arrive: r11 on the stack, the program's return address above it.
+    /// Where returns to `ret` arrive: r11 spilled, the program's return address on top of the stack.
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
         if liveness::ahead(&self.regions, ret, self.conservative) == 0 {
             s.hot.load_address(reg::R11, ret);
-            s.hot.bytes(&[0x4c, 0x3b, 0x5c, 0x24, 0x08]); // cmp r11, [rsp+8]
+            s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
             s.hot.jcc(cc::NE, miss);
         } else {
             s.hot.store_gs(off::SPILL_X, reg::RCX);
-            s.hot.bytes(&[0x48, 0x8b, 0x4c, 0x24, 0x08]); // mov rcx, [rsp+8]
+            s.hot.bytes(&[0x48, 0x8b, 0x0c, 0x24]); // mov rcx, [rsp]
             s.hot.mov_imm64(reg::R11, ret.wrapping_neg());
             s.hot.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
             s.hot.bytes(&[0xe3, 14]); // jrcxz over the next two
@@ -65,8 +96,8 @@ impl<C: Client> Engine<C> {
             s.hot.jmp(miss);
             s.hot.load_gs(reg::RCX, off::SPILL_X);
         }
-        s.hot.bytes(&[0x41, 0x5b]); // pop r11
         s.hot.drop_stack(8);
+        s.hot.load_gs(reg::R11, off::SPILL_T);
     }
 
     /// A return.
@@ -83,9 +114,9 @@ impl<C: Client> Engine<C> {
             s.hot.table_jump(self.low.branches());
             return;
         }
-        s.hot.bytes(&[0x41, 0x53]); // push r11
-        self.maps.add(s.hot.here() - entry, len, Point::ReturnPushed, 0);
-        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x5c, 0x24, 0x08]); // movzx r11d, word [rsp+8]
+        s.hot.store_gs(off::SPILL_T, reg::R11);
+        self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
         s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
         s.hot.d32(RETURN_CACHE_OFFSET as i32);
         s.hot.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
@@ -105,23 +136,90 @@ impl<C: Client> Engine<C> {
                     let site = jmp_exit(&mut s.hot);
                     self.direct_exit(s, t.block, site, target);
                 }
-                None => {
-                    s.hot.store_gs(off::SPILL_S, reg::R10);
-                    s.hot.table_jump(self.low.branches());
-                }
+                None => self.emit_indirect(s, t.block, t.cached),
             }
         }
     }
 
-    /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp+8]`, r11 being at `[rsp]`.
+    /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for jumps
+    /// through a table of addresses at a fixed place (PLT, GOT), whose target hardly ever changes:
+    /// ```text
+    ///   cmp r11, [tag]             ; flags are dead at such jumps
+    ///   jne miss                   ; first to the engine, which fills tag and link; then to the table
+    ///   mov r11, gs:[spill_t]
+    ///   jmp target
+    /// ```
+    pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool) {
+        if !cached || self.conservative {
+            s.hot.store_gs(off::SPILL_S, reg::R10);
+            s.hot.table_jump(self.low.branches());
+            return;
+        }
+        let id = self.new_exit(Exit {
+            from: block,
+            kind: ExitKind::Cached,
+            target: 0,
+            site: 0,
+            stub: 0,
+            to: NONE,
+            next_incoming: NONE,
+        });
+        s.cold.align(8);
+        let tag = s.cold.here();
+        s.cold.q64(0);
+        // Where the tag does not match, once it is filled.
+        s.cold.store_gs(off::SPILL_S, reg::R10);
+        s.cold.table_jump(self.low.branches());
+        let miss = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, id);
+        s.cold.jmp(self.cache.arena(s.arena).to_cached);
+        s.hot.bytes(&[0x4c, 0x3b, 0x1d]); // cmp r11, [tag]
+        let d = tag.wrapping_sub(s.hot.here() + 4) as i32;
+        s.hot.d32(d);
+        s.hot.align_patch(2);
+        let jne = s.hot.jcc(cc::NE, miss);
+        s.hot.load_gs(reg::R11, off::SPILL_T);
+        let site = jmp_exit(&mut s.hot);
+        let e = &mut self.blocks.exits[id as usize];
+        e.site = site;
+        e.stub = tag;
+        self.cached_sites.insert(id, jne);
+    }
+
+    /// A cached site met its target `pc` for the first time, in block `to`.
+    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32) {
+        // A lazily bound entry still leads to the binder: wait for the real target.
+        // SAFETY: the block at `pc` was just translated from these bytes.
+        let head = unsafe { core::slice::from_raw_parts(pc as *const u8, 5) };
+        const PUSH_IMM32: u8 = 0x68;
+        if head[0] == PUSH_IMM32 || head == [0xf3, 0x0f, 0x1e, 0xfa, PUSH_IMM32] {
+            return;
+        }
+        let e = &mut self.blocks.exits[id as usize];
+        let Some(jne) = self.cached_sites.remove(&id) else { return };
+        let tag = e.stub;
+        e.stub = 0;
+        e.target = pc;
+        e.kind = ExitKind::Jump;
+        self.link(id, to);
+        if self.blocks.exits[id as usize].to == NONE {
+            return; // no room for a link: the site stays as it is
+        }
+        // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
+        unsafe {
+            core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
+            (tag as *mut u64).write_volatile(pc);
+            crate::emit::patch_rel32(jne, tag + 8);
+        }
+    }
+
+    /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.
     pub(crate) fn emit_return_miss(&mut self) {
         let table = self.low.branches();
         let arena = self.cache.arena(0);
         // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
-        a.bytes(&[0x41, 0x5b]); // pop r11
-        a.store_gs(off::SPILL_T, reg::R11);
         a.bytes(&[0x41, 0x5b]); // pop r11
         a.store_gs(off::SPILL_S, reg::R10);
         a.table_jump(table);

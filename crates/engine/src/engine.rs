@@ -4,7 +4,7 @@
 //! exit has no link, an indirect branch has no table entry, or a system call needs a look.
 
 use crate::addrmap::AddressMaps;
-use crate::block::{Blocks, NONE};
+use crate::block::{Blocks, ExitKind, NONE};
 use crate::cache::Cache;
 use crate::client::Client;
 use crate::lock::SpinLock;
@@ -33,6 +33,10 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
+    /// Where each call instruction is made, by its address.
+    pub(crate) call_sites: BTreeMap<u64, u32>,
+    /// Displacements of the misses of cached sites that are not filled yet, by exit.
+    pub(crate) cached_sites: BTreeMap<u32, u64>,
     /// Flushed blocks whose bytes may turn out unchanged, by program address.
     pub(crate) suspended: BTreeMap<u64, u32>,
     /// Exits of the entries for indirect branches, by program address.
@@ -134,9 +138,34 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
     match reason {
         r if r == Reason::Exit as u32 => {
             let exit = e.blocks.exits[st.exit_id as usize];
+            if exit.kind == ExitKind::CallSite {
+                if let Some(&to) = e.call_sites.get(&exit.target)
+                    && e.blocks.list[to as usize].live
+                {
+                    e.link(st.exit_id, to);
+                    st.resume = e.blocks.list[to as usize].entry;
+                    return;
+                }
+                // Its place was flushed. The way here has counted the call, and so will the block that makes it.
+                let mut sb = core::mem::take(&mut e.sb);
+                sb.decode(&e.regions, exit.target, 1);
+                if e.counting {
+                    e.client.path_cut(st.this as u64, &sb, 0, Some(1));
+                }
+                e.sb = sb;
+                e.go_to(st, exit.target);
+                return;
+            }
             let to = e.go_to(st, exit.target);
             if to != NONE {
                 e.link(st.exit_id, to);
+            }
+        }
+        r if r == Reason::Cached as u32 => {
+            let pc = st.target;
+            let to = e.go_to(st, pc);
+            if to != NONE {
+                e.fill_cached(st.exit_id, pc, to);
             }
         }
         r if r == Reason::Indirect as u32 => {

@@ -18,7 +18,7 @@ impl<C: Client> Engine<C> {
     /// Makes exit `id` jump to block `to`.
     pub(crate) fn link(&mut self, id: u32, to: u32) {
         let e = self.blocks.exits[id as usize];
-        if e.kind == ExitKind::Syscall || e.to != NONE || !self.blocks.list[e.from as usize].live {
+        if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached) || e.to != NONE || !self.blocks.list[e.from as usize].live {
             return;
         }
         let entry = self.blocks.list[to as usize].entry;
@@ -80,7 +80,7 @@ impl<C: Client> Engine<C> {
         self.blocks.exits[id as usize].stub = stub;
         match e.kind {
             // SAFETY: a displacement aligned for patching.
-            ExitKind::Jump => unsafe { patch_rel32(e.site, stub) },
+            ExitKind::Jump | ExitKind::CallSite => unsafe { patch_rel32(e.site, stub) },
             ExitKind::Junction => {
                 let word = ((e.site - 1) & !7) as *mut u64;
                 let shift = ((e.site - 1) & 7) as usize;
@@ -95,7 +95,7 @@ impl<C: Client> Engine<C> {
                 }
                 self.blocks.exits[id as usize].kind = ExitKind::Jump;
             }
-            ExitKind::Syscall => {}
+            ExitKind::Syscall | ExitKind::Cached => {}
         }
     }
 

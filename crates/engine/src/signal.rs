@@ -205,7 +205,6 @@ impl<C: Client> Engine<C> {
     fn recover(&self, st: &ThreadState, m: &Mapped, uc: &mut UContext) {
         match m.point {
             Point::Spilled => uc.set_gpr(gpr::R11, st.spill_t),
-            Point::ReturnPushed => uc.set_gpr(gpr::RSP, uc.gpr(gpr::RSP).wrapping_add(8)),
             Point::Borrowed => uc.set_gpr(m.reg.into(), st.spill_x),
             Point::Before | Point::Copy | Point::After | Point::SyscallWindow | Point::Jump => {}
         }
@@ -435,7 +434,7 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
             // A return whose slot in the return cache was never filled.
             let sp = uc.gpr(gpr::RSP);
             // SAFETY: the return just read this word.
-            let ret = unsafe { ((sp + 8) as *const u64).read() };
+            let ret = unsafe { (sp as *const u64).read() };
             let slot = (st.this as u64 + RETURN_CACHE_OFFSET + (ret & 0xffff) * 8) as *mut u64;
             // SAFETY: in this thread's return cache.
             unsafe { *slot = st.return_miss };

@@ -35,6 +35,8 @@ pub enum Reason {
     Client = 3,
     /// A new thread or the first one: everything is set up, find the first block.
     Start = 4,
+    /// A cached indirect branch that has not met its target yet; `exit_id` says which, `target` where to.
+    Cached = 7,
     /// A system call that returned EFAULT, perhaps because of a write protection of ours.
     Efault = 6,
     /// A new thread, for the first time.
@@ -88,6 +90,8 @@ pub struct ThreadState {
     pub syscall: u64,
     /// See `trampoline.rs`.
     pub enter_efault: usize,
+    /// See `trampoline.rs`.
+    pub enter_cached: usize,
     /// Emitted routine for returns whose landing does not match.
     pub return_miss: u64,
     /// The engine.
@@ -116,7 +120,7 @@ pub mod off {
     offsets! { THIS = this, GPR = gpr, RFLAGS = rflags, RESUME = resume, SPILL_T = spill_t, SPILL_S = spill_s,
     SPILL_X = spill_x, TARGET = target, EXIT_ID = exit_id, PEND = pend, ENGINE_SP = engine_sp, ENTRY = entry,
     ENTER_EXIT = enter_exit, ENTER_INDIRECT = enter_indirect, ENTER_SYSCALL = enter_syscall,
-    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, MASTER = master, SYSCALL = syscall, ENTER_EFAULT = enter_efault, XMM = xmm }
+    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, MASTER = master, SYSCALL = syscall, ENTER_EFAULT = enter_efault, ENTER_CACHED = enter_cached, XMM = xmm }
 }
 
 const _: () = assert!(size_of::<ThreadState>() <= RETURN_CACHE_OFFSET as usize);

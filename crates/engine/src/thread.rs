@@ -69,6 +69,7 @@ impl<C: Client> Engine<C> {
         st.enter_indirect = trampoline::enter_indirect as *const () as usize;
         st.enter_syscall = trampoline::enter_syscall as *const () as usize;
         st.enter_client = trampoline::enter_client as *const () as usize;
+        st.enter_cached = trampoline::enter_cached as *const () as usize;
         st.enter_efault = trampoline::enter_efault as *const () as usize;
         st.master = signal::master::<C> as *const () as usize;
         st.return_miss = self.return_miss;

@@ -45,6 +45,22 @@ pub extern "C" fn enter_client() {
     naked_asm!("mov gs:[{rax}], rax", "mov eax, 3", "jmp {common}", rax = const off::gpr(0), common = sym common)
 }
 
+/// A cached indirect branch: target in r11, the program's r11 spilled.
+#[unsafe(naked)]
+pub extern "C" fn enter_cached() {
+    naked_asm!(
+        "mov gs:[{target}], r11",
+        "mov r11, gs:[{t}]",
+        "mov gs:[{rax}], rax",
+        "mov eax, 7",
+        "jmp {common}",
+        target = const off::TARGET,
+        t = const off::SPILL_T,
+        rax = const off::gpr(0),
+        common = sym common
+    )
+}
+
 /// A system call that returned EFAULT.
 #[unsafe(naked)]
 pub extern "C" fn enter_efault() {

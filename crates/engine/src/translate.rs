@@ -37,6 +37,8 @@ pub(crate) struct Tail {
     pub target: Option<u64>,
     /// The block.
     pub block: u32,
+    /// An indirect call with a cache at its site.
+    pub cached: bool,
 }
 
 /// An exit whose stub is emitted behind the block.
@@ -360,24 +362,31 @@ impl<C: Client> Engine<C> {
             }
             End::Call { target, next } => {
                 let l = last.expect("a call end has its call");
-                self.map_copy(entry, &l, s.hot.here());
-                self.emit_call(s, id, Some(target), next);
-                Some(next)
+                if self.reuse_call(s, id, &l) {
+                    None
+                } else {
+                    self.map_copy(entry, &l, s.hot.here());
+                    self.emit_call(s, id, Some(target), next, false);
+                    Some(next)
+                }
             }
             End::CallIndirect { next } => {
                 let l = last.expect("an indirect call end has its call");
+                if self.reuse_call(s, id, &l) {
+                    self.finish_block(s, id);
+                    return None;
+                }
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Spilled, 0);
-                self.emit_call(s, id, None, next);
+                self.emit_call(s, id, None, next, l.ins.is_ip_rel_memory_operand());
                 Some(next)
             }
             End::JumpIndirect => {
                 let l = last.expect("an indirect jump end has its jump");
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
-                s.hot.store_gs(off::SPILL_S, reg::R10);
-                s.hot.table_jump(self.low.branches());
+                self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand());
                 None
             }
             End::Return { pop } => {
@@ -463,15 +472,20 @@ impl<C: Client> Engine<C> {
     /// Registers the jump with its displacement at `site` as an exit to `target`, linked if possible.
     pub(crate) fn direct_exit(&mut self, s: &mut Streams, from: u32, site: u64, target: u64) -> u32 {
         let to = self.blocks.find(target);
-        let id = self.new_exit(Exit {
-            from,
-            kind: ExitKind::Jump,
-            target,
-            site,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-        });
+        self.exit_to(s, from, site, target, to, ExitKind::Jump)
+    }
+
+    /// The same for a known block and another kind.
+    pub(crate) fn exit_to(
+        &mut self,
+        s: &mut Streams,
+        from: u32,
+        site: u64,
+        target: u64,
+        to: Option<u32>,
+        kind: ExitKind,
+    ) -> u32 {
+        let id = self.new_exit(Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE });
         match to {
             Some(to) if self.in_reach(site, to) => self.link(id, to),
             _ => {

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod browser;
 mod check;
+mod count;
 mod diff;
 mod exit;
 mod export;
@@ -27,6 +28,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Count(count::Args),
     Report(report::Args),
     Merge(merge::Args),
     Diff(diff::Args),
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
+        Command::Count(args) => count::run(args),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),

@@ -11,7 +11,9 @@ use core::arch::asm;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's.
-    unsafe { asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack)) };
+    unsafe {
+        asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack))
+    };
     to
 }
 
@@ -40,7 +42,9 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, n: usize) -> *mut u8 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, n: usize) -> *mut u8 {
     // SAFETY: the caller's.
-    unsafe { asm!("rep stosb", inout("rcx") n => _, inout("rdi") to => _, in("al") byte as u8, options(nostack)) };
+    unsafe {
+        asm!("rep stosb", inout("rcx") n => _, inout("rdi") to => _, in("al") byte as u8, options(nostack))
+    };
     to
 }
 
