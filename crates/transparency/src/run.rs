@@ -3,7 +3,9 @@
 //! Output goes to files, not pipes: a grandchild that outlives the program then cannot keep the harness waiting. The
 //! working directory is made anew for every run under the same name, so that programs that print it agree.
 
+use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -64,8 +66,16 @@ fn environment(directory: &Path) -> Vec<(String, String)> {
         ("HOME".into(), home),
         ("LC_ALL".into(), "C.UTF-8".into()),
         ("TZ".into(), "UTC".into()),
-        ("TMPDIR".into(), directory.with_extension("tmp").display().to_string()),
+        ("TMPDIR".into(), temporary(directory).display().to_string()),
     ]
+}
+
+/// A folder for temporary files, one for each working directory, with a short name: sockets are bound in it, and their
+/// paths may not exceed 107 bytes.
+fn temporary(directory: &Path) -> PathBuf {
+    let mut hash = DefaultHasher::new();
+    directory.hash(&mut hash);
+    std::env::temp_dir().join(format!("fs-{:08x}", hash.finish() as u32))
 }
 
 /// How often a running child is looked at: short against a start-up of milliseconds, cheap against a second.
@@ -74,7 +84,7 @@ const POLL: Duration = Duration::from_millis(2);
 impl Invocation {
     /// Runs it once.
     pub fn run(&self) -> io::Result<Seen> {
-        for dir in [self.directory.clone(), self.directory.with_extension("tmp")] {
+        for dir in [self.directory.clone(), temporary(&self.directory)] {
             match fs::remove_dir_all(&dir) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => fs::create_dir_all(&dir)?,
@@ -131,6 +141,8 @@ impl Invocation {
         };
         // Whatever the program left running in its group ends with the case.
         let _ = killpg(group, Signal::SIGKILL);
+        // What was just killed may still be on its way out; the next run empties the folder again.
+        let _ = fs::remove_dir_all(temporary(&self.directory));
         let mut files = Vec::new();
         collect(&self.directory, &self.directory, &mut files)?;
         files.sort();
