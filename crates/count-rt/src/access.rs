@@ -4,7 +4,10 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess};
 
 /// (loads, stores) of one execution; for a string instruction, of one iteration.
 pub fn accesses(factory: &mut InstructionInfoFactory, ins: &Instruction) -> (u16, u16) {
-    if matches!(ins.mnemonic(), Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote) {
+    if matches!(
+        ins.mnemonic(),
+        Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote
+    ) {
         return (0, 0);
     }
     let mut loads = 0;

@@ -69,7 +69,14 @@ impl<C: Client> Engine<C> {
     }
 
     /// A call to `target` (or to r11, with the program's r11 in `spill_t`) that returns to `ret`.
-    pub(crate) fn emit_call(&mut self, s: &mut Streams, block: u32, target: Option<u64>, ret: u64, cached: bool) {
+    pub(crate) fn emit_call(
+        &mut self,
+        s: &mut Streams,
+        block: u32,
+        target: Option<u64>,
+        ret: u64,
+        cached: bool,
+    ) {
         s.cold.align(8);
         let pool = s.cold.here();
         s.cold.q64(ret);

@@ -18,7 +18,10 @@ impl<C: Client> Engine<C> {
     /// Makes exit `id` jump to block `to`.
     pub(crate) fn link(&mut self, id: u32, to: u32) {
         let e = self.blocks.exits[id as usize];
-        if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached) || e.to != NONE || !self.blocks.list[e.from as usize].live {
+        if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached)
+            || e.to != NONE
+            || !self.blocks.list[e.from as usize].live
+        {
             return;
         }
         let entry = self.blocks.list[to as usize].entry;
