@@ -85,7 +85,7 @@ fn failure(e: LaunchError) -> anyhow::Error {
         | LaunchError::System { .. }
         | LaunchError::AddressSpace { .. } => Kind::Unavailable,
     };
-    Failure::new(kind, e)
+    Failure::error(kind, e)
 }
 
 fn document(args: &Args, o: &Outcome, c: &Counts) -> serde_json::Value {
