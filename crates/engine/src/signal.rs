@@ -234,7 +234,7 @@ impl<C: Client> Engine<C> {
                 uc.stack = st.signals.altstack;
                 return;
             }
-            self.raise_again(st, s, &info);
+            raise_again(st, s, &info);
             self.resume_at(st, uc, pc);
             return;
         }
@@ -246,7 +246,7 @@ impl<C: Client> Engine<C> {
         if !self.push_frame(st, uc, &action, &info) {
             // As the kernel does when a frame cannot be written.
             set_kernel_action(sig::SEGV, &SigAction::default());
-            self.raise_again(st, sig::SEGV, &info);
+            raise_again(st, sig::SEGV, &info);
             uc.mask = 0;
             return;
         }
@@ -262,20 +262,6 @@ impl<C: Client> Engine<C> {
         uc.mask = st.signals.mask & !sig::SYNC;
         uc.rflags &= !HANDLER_CLEARS;
         self.resume_at(st, uc, action.handler);
-    }
-
-    fn raise_again(&self, st: &ThreadState, s: u32, info: &SigInfo) {
-        // SAFETY: sends a signal to this very thread; the kernel reads one structure.
-        unsafe {
-            let pid = sys::call(nr::GETPID, [0; 6]) as u64;
-            let r = sys::call(
-                nr::RT_TGSIGQUEUEINFO,
-                [pid, st.tid.into(), s.into(), core::ptr::from_ref(info) as u64, 0, 0],
-            );
-            if sys::failed(r) {
-                sys::call(nr::TGKILL, [pid, st.tid.into(), s.into(), 0, 0, 0]);
-            }
-        }
     }
 
     /// Makes the kernel's frame go on in the cache at the program address `pc`, with `uc`'s registers.
@@ -406,6 +392,19 @@ impl<C: Client> Engine<C> {
     }
 }
 
+/// Sends a signal to this thread again, with what was known about it.
+fn raise_again(st: &ThreadState, s: u32, info: &SigInfo) {
+    // SAFETY: sends a signal to this very thread; the kernel reads one structure.
+    unsafe {
+        let pid = sys::call(nr::GETPID, [0; 6]) as u64;
+        let at = core::ptr::from_ref(info) as u64;
+        let r = sys::call(nr::RT_TGSIGQUEUEINFO, [pid, st.tid.into(), s.into(), at, 0, 0]);
+        if sys::failed(r) {
+            sys::call(nr::TGKILL, [pid, st.tid.into(), s.into(), 0, 0, 0]);
+        }
+    }
+}
+
 /// What the kernel calls: a program that asks for alignment checks must not spread them to the handler.
 #[unsafe(naked)]
 extern "C" fn enter_master() {
@@ -443,9 +442,10 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
             shared.lock.lock().fault(st, s, info, uc);
         }
     } else if st.signals.queued != 0 {
-        // Only a synchronous signal sent by a process gets past the mask: the kernel keeps it for us.
-        shared.lock.lock().raise_again(st, s, info);
-        set_kernel_mask(u64::MAX);
+        // A second one got past the mask: the program's mask was restored just after the first was queued, or it is
+        // one of the synchronous signals, sent by a process. The kernel keeps it for us, blocked this time.
+        raise_again(st, s, info);
+        uc.mask = !sig::SYNC;
     } else {
         st.signals.queued = s;
         st.signals.info = *info;

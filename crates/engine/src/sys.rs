@@ -4,6 +4,7 @@
 //! touches errno, thread-local storage or the program's memory beyond what the caller passes.
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers of the system calls that the engine makes or looks at.
 pub mod nr {
@@ -106,8 +107,17 @@ pub fn failed(ret: i64) -> bool {
     (-4095..0).contains(&ret)
 }
 
-/// Anonymous private memory at `hint`, or anywhere when `hint` is 0. `None` when the kernel refuses.
+/// Where the engine's own memory comes from: beside its image, never in the holes of the program's map, which the
+/// program may expect to find empty or to get from its next `mmap`.
+static NEXT_OWN: AtomicU64 = AtomicU64::new(0x2a40_0000_0000);
+
+/// Anonymous private memory at `hint`, or in the engine's own range when `hint` is 0. `None` when the kernel
+/// refuses.
 pub fn map_anonymous(hint: u64, bytes: u64, prot: u64, extra_flags: u64) -> Option<u64> {
+    let hint = match hint {
+        0 => NEXT_OWN.fetch_add(bytes.next_multiple_of(4096), Ordering::Relaxed),
+        h => h,
+    };
     let flags = mm::MAP_PRIVATE | mm::MAP_ANONYMOUS | mm::MAP_NORESERVE | extra_flags;
     // SAFETY: a new anonymous mapping; MAP_FIXED is only passed over memory that the engine owns.
     let r = unsafe { call(nr::MMAP, [hint, bytes, prot, flags, u64::MAX, 0]) };

@@ -23,7 +23,7 @@ use iced_x86::{
 };
 
 /// Blocks made in one go.
-const CHAIN_MAX: usize = 8;
+const CHAIN_MAX: usize = 4;
 
 /// A call's out-of-line part, emitted behind the chain.
 pub(crate) struct Tail {
