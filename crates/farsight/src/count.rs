@@ -31,9 +31,10 @@ pub struct Args {
     /// Run the program in the engine and count nothing: what the engine alone costs
     #[arg(long)]
     engine_only: bool,
-    /// Never change flags that a function might return
-    #[arg(long)]
-    conservative_flags: bool,
+    /// Trust the ABI that no flags live across calls and returns: faster, and wrong for code that gcc's
+    /// -fipa-ra compiled so
+    #[arg(long, hide = true)]
+    abi_flags: bool,
     /// One instruction per block: slow, for finding mistranslations
     #[arg(long, hide = true)]
     single: bool,
@@ -47,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for (on, bit) in [
         (args.engine_only, flags::NO_CLIENT),
         (args.verbose, flags::VERBOSE),
-        (args.conservative_flags, flags::CONSERVATIVE_FLAGS),
+        (!args.abi_flags, flags::CONSERVATIVE_FLAGS),
         (args.single, flags::SINGLE),
     ] {
         bits |= if on { bit } else { 0 };
