@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "x exports c, which its exports.txt does not list",
+                "crate x exports c, which its exports.txt does not list",
                 "crate x does not export a, which its exports.txt lists"
             ]
         );
