@@ -1,5 +1,6 @@
 //! Samples end to end: known shares, both backends, and programs that must not notice.
 
+#[path = "../../preload/tests/harness/mod.rs"]
 mod harness;
 use harness::{Bench, library, run, text};
 use std::collections::HashMap;

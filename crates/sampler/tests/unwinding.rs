@@ -1,5 +1,6 @@
 //! The unwinder against two oracles: a shadow stack at every instruction, and `backtrace()` in odd places.
 
+#[path = "../../preload/tests/harness/mod.rs"]
 mod harness;
 use harness::{Bench, library, run, text};
 
