@@ -8,13 +8,6 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{packages, page, shell, tidy};
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Also run what takes long.
-    #[arg(long)]
-    pub full: bool,
-}
-
 /// Tests that passed and failed.
 #[derive(Default)]
 struct Tally {
@@ -22,7 +15,7 @@ struct Tally {
     failed: u64,
 }
 
-pub fn run(_args: &Args) -> Result<()> {
+pub fn run() -> Result<()> {
     packages::ensure(&[packages::COMPILERS, packages::BROWSER])?;
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
