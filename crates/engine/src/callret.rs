@@ -17,9 +17,10 @@
 //!   jmp callee
 //! ```
 //! A return: `mov gs:[spill_t], r11; movzx r11d, word [rsp]; mov r11, gs:[r11*8+cache]; push r11; ret`. (Spilling r11
-//! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags;
-//! the landing compares only where the code ahead does not read them, and otherwise tests without flags. A wrong
-//! landing (longjmp, another call with the same low bits) goes on as an indirect jump. The word below the
+//! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags.
+//! Nor does the landing, unless flags are dead at all returns by assumption: what the code behind *this* landing reads
+//! is not enough to know, because a return may land here that is meant for another call with the same low bits
+//! (or any, after a longjmp), and goes on from here as an indirect jump. The word below the
 //! stack pointer that a return scribbles on is dead at that point by any calling convention.
 
 use crate::addrmap::Point;
@@ -27,7 +28,6 @@ use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, cc, reg};
 use crate::engine::Engine;
-use crate::liveness;
 use crate::state::{RETURN_CACHE_OFFSET, off};
 use crate::superblock::Insn;
 use crate::translate::{Streams, Tail, jmp_exit};
@@ -89,7 +89,7 @@ impl<C: Client> Engine<C> {
     /// Where returns to `ret` arrive: r11 spilled, the program's return address on top of the stack.
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
-        if liveness::ahead(&self.regions, ret, self.conservative) == 0 {
+        if !self.conservative {
             s.hot.load_address(reg::R11, ret);
             s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
             s.hot.jcc(cc::NE, miss);
@@ -117,7 +117,7 @@ impl<C: Client> Engine<C> {
             self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
             s.hot.bytes(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
             s.hot.drop_stack(8 + i32::from(pop));
-            s.hot.store_gs(off::SPILL_S, reg::R10);
+            s.hot.store_gs(off::SPILL_S, reg::RCX);
             s.hot.table_jump(self.low.branches());
             return;
         }
@@ -158,7 +158,7 @@ impl<C: Client> Engine<C> {
     /// ```
     pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool) {
         if !cached || self.conservative {
-            s.hot.store_gs(off::SPILL_S, reg::R10);
+            s.hot.store_gs(off::SPILL_S, reg::RCX);
             s.hot.table_jump(self.low.branches());
             return;
         }
@@ -175,7 +175,7 @@ impl<C: Client> Engine<C> {
         let tag = s.cold.here();
         s.cold.q64(0);
         // Where the tag does not match, once it is filled.
-        s.cold.store_gs(off::SPILL_S, reg::R10);
+        s.cold.store_gs(off::SPILL_S, reg::RCX);
         s.cold.table_jump(self.low.branches());
         let miss = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, id);
@@ -228,7 +228,7 @@ impl<C: Client> Engine<C> {
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
         a.bytes(&[0x41, 0x5b]); // pop r11
-        a.store_gs(off::SPILL_S, reg::R10);
+        a.store_gs(off::SPILL_S, reg::RCX);
         a.table_jump(table);
         arena.hot = a.here().next_multiple_of(64);
     }
@@ -243,7 +243,6 @@ impl<C: Client> Engine<C> {
             }
             return;
         }
-        let flags_dead = liveness::ahead(&self.regions, pc, true) == 0;
         let b = self.blocks.list[id as usize];
         let arena = self.cache.arena(b.arena.into());
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
@@ -255,34 +254,26 @@ impl<C: Client> Engine<C> {
         let next = cold.here();
         cold.q64(self.low.get(pc));
         a.align(16);
-        let lead = if flags_dead {
-            Asm::load_address_len(a.here(), reg::R10, pc) + 3 + 2
-        } else {
-            9 + 10 + 4 + 2 + 9 + 6 + 9
-        };
-        a.align_patch(lead + 9 + 9 + 1);
+        let negative = pc.wrapping_neg();
+        let short = i32::try_from(negative as i64).ok();
+        let compare = if short.is_some() { 7 } else { 10 + 4 };
+        a.align_patch(compare + 2 + 6 + 9 + 9 + 1);
         let at = a.here();
         arena.note(at, cold.here(), id);
-        if flags_dead {
-            a.load_address(reg::R10, pc);
-            a.bytes(&[0x4d, 0x39, 0xda]); // cmp r10, r11
-            a.bytes(&[0x75, 23]); // jne over the next three
+        // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
+        if let Some(disp) = short {
+            a.bytes(&[0x49, 0x8d, 0x8b]); // lea rcx, [r11-pc]
+            a.d32(disp);
         } else {
-            a.store_gs(off::SPILL_X, reg::RCX);
-            a.mov_imm64(reg::R10, pc.wrapping_neg());
-            a.bytes(&[0x4b, 0x8d, 0x0c, 0x1a]); // lea rcx, [r10+r11]
-            a.bytes(&[0xe3, 15]); // jrcxz over the next two
-            a.load_gs(reg::RCX, off::SPILL_X);
-            a.jmp_mem(next);
-            a.load_gs(reg::RCX, off::SPILL_X);
+            a.mov_imm64(reg::RCX, negative);
+            a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
         }
-        a.load_gs(reg::R10, off::SPILL_S);
+        a.bytes(&[0xe3, 6]); // jrcxz over the next one
+        a.jmp_mem(next);
+        a.load_gs(reg::RCX, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
         let jump = a.here();
         let site = a.jmp(jump);
-        if flags_dead {
-            a.jmp_mem(next);
-        }
         debug_assert!(site % 8 <= 4);
         arena.hot = a.here();
         arena.cold = cold.here();

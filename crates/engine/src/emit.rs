@@ -12,7 +12,6 @@ pub mod reg {
     pub const RAX: u8 = 0;
     pub const RCX: u8 = 1;
     pub const RSP: u8 = 4;
-    pub const R10: u8 = 10;
     pub const R11: u8 = 11;
 }
 
@@ -261,13 +260,14 @@ impl Asm {
         self.here() - 4
     }
 
-    /// Looks the target in r11 up and jumps: `mov r10d,0; crc32 r10,r11; movzx r10d,r10w; jmp [r10*8+table]`.
-    /// Leaves flags alone. The destination compares r11 with its own address (see `lookup.rs`).
+    /// Looks the target in r11 up and jumps: `mov ecx,0; crc32 rcx,r11; movzx ecx,cx; jmp [rcx*8+table]`.
+    /// Leaves flags alone; the program's rcx is spilled. The destination compares r11 with its own address (see
+    /// `lookup.rs`).
     pub fn table_jump(&mut self, table: u32) {
-        self.bytes(&[0x41, 0xba, 0, 0, 0, 0]);
-        self.bytes(&[0xf2, 0x4d, 0x0f, 0x38, 0xf1, 0xd3]);
-        self.bytes(&[0x45, 0x0f, 0xb7, 0xd2]);
-        self.bytes(&[0x42, 0xff, 0x24, 0xd5]);
+        self.bytes(&[0xb9, 0, 0, 0, 0]);
+        self.bytes(&[0xf2, 0x49, 0x0f, 0x38, 0xf1, 0xcb]);
+        self.bytes(&[0x0f, 0xb7, 0xc9]);
+        self.bytes(&[0xff, 0x24, 0xcd]);
         self.d32(table as i32);
     }
 }

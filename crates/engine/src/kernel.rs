@@ -173,7 +173,6 @@ pub mod gpr {
     pub const RSP: usize = 4;
     pub const RSI: usize = 6;
     pub const RDI: usize = 7;
-    pub const R10: usize = 10;
     pub const R11: usize = 11;
 }
 

@@ -3,8 +3,8 @@
 //! 65,536 cache addresses in the low 2 GB, where one 32-bit displacement reaches them from any code, shared by
 //! all threads. The index is the low half of `crc32(0, pc)`, computed without touching flags. An entry is
 //! just a destination: the *destination* compares the target in r11 with its own program address and goes on to
-//! the next entry of the same slot, and at last to the engine, when they differ. So an entry is one atomic word, a stale or foreign one is harmless, and the
-//! comparison is written by code that knows whether flags are live there.
+//! the next entry of the same slot, and at last to the engine, when they differ. So an entry is one atomic word, and
+//! a stale or foreign one is harmless. The comparison touches no flags: they may be live where the branch really goes.
 
 use crate::region::Regions;
 use crate::sys::{self, mm};

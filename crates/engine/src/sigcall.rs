@@ -124,7 +124,7 @@ pub(crate) fn sigreturn(st: &mut ThreadState) -> i64 {
         size: crate::state::SIGNAL_STACK_BYTES,
     };
     st.spill_t = uc.gpr(gpr::R11);
-    st.spill_s = uc.gpr(gpr::R10);
+    st.spill_s = uc.gpr(gpr::RCX);
     uc.set_gpr(gpr::R11, uc.rip);
     uc.rip = trampoline::enter_indirect as *const () as u64;
     uc.rflags &= !0x100;

@@ -267,7 +267,7 @@ impl<C: Client> Engine<C> {
     /// Makes the kernel's frame go on in the cache at the program address `pc`, with `uc`'s registers.
     fn resume_at(&self, st: &mut ThreadState, uc: &mut UContext, pc: u64) {
         st.spill_t = uc.gpr(gpr::R11);
-        st.spill_s = uc.gpr(gpr::R10);
+        st.spill_s = uc.gpr(gpr::RCX);
         uc.set_gpr(gpr::R11, pc);
         uc.rip = trampoline::enter_indirect as *const () as u64;
         uc.rflags &= !TRAP_FLAG;

@@ -5,7 +5,7 @@
 //! layout. Each thread writes its own state only; others look at it under the engine lock.
 //!
 //! At every boundary between two application instructions all of the program's registers hold the program's
-//! values. Inside the short sequences that replace indirect branches, `r11` and `r10` are borrowed and their
+//! values. Inside the short sequences that replace indirect branches, `r11` and `rcx` are borrowed and their
 //! values lie in `spill_t` and `spill_s`.
 
 use crate::signal::ThreadSignals;
@@ -60,7 +60,7 @@ pub struct ThreadState {
     pub resume: u64,
     /// Value of r11 inside an indirect branch.
     pub spill_t: u64,
-    /// Value of r10 inside an indirect branch.
+    /// Value of rcx inside an indirect branch.
     pub spill_s: u64,
     /// Value of any other borrowed register.
     pub spill_x: u64,

@@ -1,7 +1,7 @@
 //! The assembly between the cache and the engine's Rust code.
 //!
 //! An `enter_*` routine is reached by a jump from the cache with every register holding the program's value
-//! (or, for `enter_indirect`, with r11 and r10 spilled). It saves the program's registers, flags and the low
+//! (or, for `enter_indirect`, with r11 and rcx spilled). It saves the program's registers, flags and the low
 //! vector registers, calls the engine on its own stack and leaves to `resume`. The stack of the program is
 //! never touched. Upper halves of vector registers, mask registers and x87 state stay in place: engine code
 //! is compiled for SSE2 alone.
@@ -15,12 +15,12 @@ pub extern "C" fn enter_exit() {
     naked_asm!("mov gs:[{rax}], rax", "mov eax, 0", "jmp {common}", rax = const off::gpr(0), common = sym common)
 }
 
-/// An indirect branch: target in r11, program's r11 and r10 in the spill slots.
+/// An indirect branch: target in r11, program's r11 and rcx in the spill slots.
 #[unsafe(naked)]
 pub extern "C" fn enter_indirect() {
     naked_asm!(
         "mov gs:[{target}], r11",
-        "mov r10, gs:[{s}]",
+        "mov rcx, gs:[{s}]",
         "mov r11, gs:[{t}]",
         "mov gs:[{rax}], rax",
         "mov eax, 1",
