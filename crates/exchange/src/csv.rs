@@ -121,7 +121,7 @@ impl Table {
 }
 
 /// A text that no spreadsheet program takes for a formula.
-fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }
 

@@ -12,3 +12,4 @@
 
 pub mod aprof;
 pub mod csv;
+pub mod csv_counts;

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use profile::{Data, Profile};
 
 use crate::exit::{Failure, Kind};
+use crate::view::{self, CountView};
 use crate::{output, profiles};
 
 /// Say what changed from one profile to another, beyond noise
+///
+/// Growth runs are compared routine by routine; counts are exact, so every difference is listed.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profile before
@@ -18,7 +22,7 @@ pub struct Args {
     /// Write the changes as JSON, - for stdout
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
-    /// Exit with 1 when a routine's growth class got worse
+    /// Exit with 1 when a routine's growth class got worse, or more instructions were counted
     #[arg(long)]
     fail_on_worse: bool,
     /// Read whatever is intact of damaged files
@@ -27,6 +31,30 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let (old, new) = (profiles::read(&args.old, args.salvage)?, profiles::read(&args.new, args.salvage)?);
+    let (mut before, mut after) = (view::count_views(&old), view::count_views(&new));
+    // Growth is compared when there is any: its changes say more than counts of the same runs.
+    let grows = |p: &Profile| p.runs.iter().any(|run| matches!(run.data, Data::Growth(_)));
+    if grows(&old) || grows(&new) || before.len() != 1 || after.len() != 1 {
+        return growth(args);
+    }
+    counts(args, &before.remove(0), &after.remove(0))
+}
+
+fn counts(args: &Args, old: &CountView, new: &CountView) -> Result<ExitCode> {
+    let changes = analyse::count::diff(&old.count, &new.count);
+    if let Some(path) = &args.json {
+        let document = report::json::count_diff((&old.run, &old.count), (&new.run, &new.count), &changes);
+        output::write_json(path, &document)?;
+    }
+    if args.json.as_deref().is_none_or(|p| p.as_os_str() != "-") {
+        output::print(&report::terminal::count_diff(&old.count, &new.count, &changes))?;
+    }
+    let worse = new.count.total.instructions > old.count.total.instructions;
+    Ok(ExitCode::from(u8::from(args.fail_on_worse && worse)))
+}
+
+fn growth(args: &Args) -> Result<ExitCode> {
     let old = profiles::growth_view(&args.old, args.salvage)?;
     let new = profiles::growth_view(&args.new, args.salvage)?;
     let (a, b) = (&old.growth, &new.growth);

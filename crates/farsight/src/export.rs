@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use exchange::aprof::Report;
-use profile::Profile;
+use profile::{Data, Profile};
 
 use crate::exit::{Failure, Kind};
 use crate::{output, profiles};
@@ -23,6 +23,9 @@ pub struct Args {
     /// What to write, - for stdout. Several aprof reports (one per thread) go into a folder of this name
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
+    /// Which runs a table is about, when the profile holds runs of several modes
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
     /// Read whatever is intact of a damaged file
     #[arg(long)]
     salvage: bool,
@@ -32,20 +35,52 @@ pub struct Args {
 enum Format {
     /// aprof reports, version 6
     Aprof,
-    /// One row per routine and input size
+    /// One row per routine and input size; of counts, one per function
     Csv,
+}
+
+/// What a table is about.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Mode {
+    Growth,
+    Count,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let profile = profiles::read(&args.file, args.salvage)?;
     match args.format {
-        Format::Csv => output::write(&args.output, &exchange::csv::export(&profile))?,
+        Format::Csv => {
+            let table = match table_mode(&profile, args.mode)? {
+                Mode::Growth => exchange::csv::export(&profile),
+                Mode::Count => exchange::csv_counts::export(&profile),
+            };
+            output::write(&args.output, &table)?;
+        }
         Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
     }
     if args.output != Path::new("-") {
         eprintln!("farsight: wrote {}", args.output.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The mode that was asked for, or the only one that is there.
+fn table_mode(profile: &Profile, asked: Option<Mode>) -> Result<Mode> {
+    if let Some(mode) = asked {
+        return Ok(mode);
+    }
+    let holds = |f: fn(&Data) -> bool| profile.runs.iter().any(|run| f(&run.data));
+    let growth = holds(|d| matches!(d, Data::Growth(_)));
+    let count = holds(|d| matches!(d, Data::Count(_)));
+    match (growth, count) {
+        (true, true) => {
+            let message =
+                anyhow::anyhow!("the profile holds growth runs and counts; choose with --mode growth or --mode count");
+            Err(Failure::error(Kind::Usage, message))
+        }
+        (false, true) => Ok(Mode::Count),
+        _ => Ok(Mode::Growth),
+    }
 }
 
 fn reports(profile: &Profile) -> Result<Vec<Report>> {

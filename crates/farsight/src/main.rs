@@ -14,9 +14,12 @@ mod exit;
 mod export;
 mod import;
 mod merge;
+mod mode;
 mod output;
 mod profiles;
 mod report;
+mod started;
+mod view;
 
 /// A profiler that looks ahead
 #[derive(Parser)]

@@ -58,7 +58,8 @@ pub fn growth_view(path: &Path, salvage: bool) -> Result<GrowthView> {
     }
 }
 
-fn join(profile: &Profile) -> Result<Vec<GrowthView>> {
+/// The growth runs of a profile, added up where they belong together.
+pub fn join(profile: &Profile) -> Result<Vec<GrowthView>> {
     let mut views = Vec::new();
     for build in profile.by_build() {
         let mut kinds: Vec<Vec<&Run>> = Vec::new();
@@ -83,7 +84,7 @@ fn same_kind(a: &Growth, b: &Growth) -> bool {
 }
 
 /// The first run's description, with times and problems of all.
-fn summed(runs: &[&Run]) -> Run {
+pub fn summed(runs: &[&Run]) -> Run {
     let mut sum = runs[0].clone();
     for run in &runs[1..] {
         sum.wall_ns = sum.wall_ns.saturating_add(run.wall_ns);

@@ -3,12 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use analyse::GrowthAnalysis;
 use anyhow::Result;
-use report::html::PageRun;
-use serde_json::{Value, json};
 
-use crate::profiles::{self, GrowthView};
+use crate::view::{self, View};
 use crate::{browser, output};
 
 /// Show what profiles say
@@ -34,23 +31,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let views = profiles::growth_views(&args.files, args.salvage)?;
-    let analyses: Vec<GrowthAnalysis<'_>> = views.iter().map(|v| analyse::analyse(&v.growth)).collect();
+    let views = view::of_files(&args.files, args.salvage)?;
     let json_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
     if !json_on_stdout {
-        let texts: Vec<String> = views
-            .iter()
-            .zip(&analyses)
-            .map(|(v, a)| report::terminal::growth(&v.run, &v.growth, a))
-            .collect();
+        let texts: Vec<String> = views.iter().map(View::terminal).collect();
         output::print(&texts.join("\n"))?;
     }
     if let Some(path) = &args.json {
-        output::write_json(path, &document(&views, &analyses))?;
+        output::write_json(path, &view::document(&views))?;
     }
     if args.html.is_some() || args.open {
         let path = args.html.clone().unwrap_or_else(|| args.files[0].with_extension("html"));
-        output::write(&path, page(&views, &analyses).as_bytes())?;
+        output::write(&path, view::page(&views).as_bytes())?;
         eprintln!("farsight: wrote {}", path.display());
         if args.open {
             browser::open(&path)?;
@@ -60,25 +52,4 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         eprintln!("farsight: next: farsight report {} --html report.html --open", files.join(" "));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The page on these runs, with the source lines that can still be read on this machine.
-fn page(views: &[GrowthView], analyses: &[GrowthAnalysis<'_>]) -> String {
-    let sources = |path: &str| std::fs::read_to_string(path).ok();
-    let runs: Vec<PageRun<'_>> = views
-        .iter()
-        .zip(analyses)
-        .map(|(v, analysis)| PageRun { run: &v.run, growth: &v.growth, analysis, sources: &sources })
-        .collect();
-    report::html::page(&runs)
-}
-
-/// One run's document as it is; several in a list.
-fn document(views: &[GrowthView], analyses: &[GrowthAnalysis<'_>]) -> Value {
-    let mut documents: Vec<Value> =
-        views.iter().zip(analyses).map(|(v, a)| report::json::growth(&v.run, &v.growth, a)).collect();
-    match documents.len() {
-        1 => documents.remove(0),
-        _ => json!({ "farsight": report::json::INTERFACE_VERSION, "kind": "report", "runs": documents }),
-    }
 }

@@ -10,7 +10,6 @@ fn main() {
         flags,
         fixed_bytes: wire::count::FIXED_BYTES,
         prepare: &launch::counts::prepare,
-        limit: (0, 0),
     };
     match launch::run(&spec) {
         Ok(o) => {

@@ -19,7 +19,6 @@ pub(crate) struct Injection<'a> {
     pub slab_count: u64,
     /// The shared memory's descriptor, as numbered in the process.
     pub fd: i32,
-    pub limit: (u64, u64),
 }
 
 const NOREPLACE: u64 = 0x10_0000;
@@ -59,8 +58,6 @@ impl Injection<'_> {
             slab_count: self.slab_count,
             launcher_pid: std::process::id(),
             launcher_fd: 0,
-            limit_low: self.limit.0,
-            limit_high: self.limit.1,
         };
         let boot_at = base + image_bytes;
         t.write(boot_at, bytes_of(&boot))?;

@@ -15,4 +15,4 @@ mod tracee;
 
 pub use error::LaunchError;
 pub use results::Results;
-pub use run::{Ended, Outcome, Spec, run};
+pub use run::{Ended, Outcome, Spec, find, run};

@@ -23,8 +23,6 @@ pub struct Spec<'a> {
     pub fixed_bytes: u64,
     /// Writes the header of the shared memory.
     pub prepare: &'a dyn Fn(&Results),
-    /// Debugging: translate only this range of program addresses; (0, 0) for everything.
-    pub limit: (u64, u64),
 }
 
 /// How the program ended.
@@ -140,7 +138,7 @@ fn check_machine() -> Result<(), LaunchError> {
 }
 
 /// Where `execvp` would find the program.
-fn find(name: &OsStr) -> Result<PathBuf, LaunchError> {
+pub fn find(name: &OsStr) -> Result<PathBuf, LaunchError> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return match std::fs::metadata(&path) {
@@ -221,7 +219,6 @@ fn inject(spec: &Spec<'_>, program: &Path, pid: libc::pid_t, fd: i32) -> Result<
         fixed_bytes: spec.fixed_bytes,
         slab_count: slab::COUNT_DEFAULT,
         fd,
-        limit: spec.limit,
     }
     .inject(&t)?;
     t.detach()

@@ -6,6 +6,7 @@
 //! the checksums are made right again. Everything follows from the seed: a failure can be run again.
 
 use profile::{Composition, Cost, Data, Exit, Growth, Metric, Point, Profile, Program, Routine, Run, RunId};
+use profile::{Count, Function, Tally, ThreadTally};
 use profile::{Opaque, OpaqueSection, ThreadCost, ThreadPoints};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -86,6 +87,27 @@ pub fn seeds() -> Vec<Vec<u8>> {
         growth.normalize();
         growth
     };
+    let count = || {
+        let tally = Tally { instructions: 100, blocks: 20, loads: 30, stores: 10, calls: 5 };
+        let mut count = Count {
+            total: tally,
+            threads: 2,
+            by_thread: vec![ThreadTally { id: 4, tally }, ThreadTally { id: 5, tally }],
+            functions: (0..6u64)
+                .map(|i| Function {
+                    name: format!("function<{i}>"),
+                    object: "/bin/example".into(),
+                    address: Some(64 * i),
+                    calls: i,
+                    instructions_self: 3 * i,
+                    instructions_total: 5 * i,
+                    ..Function::default()
+                })
+                .collect(),
+        };
+        count.normalize();
+        count
+    };
     let run = |id: u8, data| Run {
         id: RunId([id; 16]),
         program: Program { path: "/bin/example".into(), build_id: vec![1, 2, 3], modified_unix_s: 9 },
@@ -103,6 +125,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         vec![],
         vec![run(1, Data::Growth(growth(Metric::Rms, 0, 0)))],
         vec![run(1, Data::Growth(growth(Metric::Trms, 3, 4)))],
+        vec![run(1, Data::Count(count()))],
         vec![run(1, Data::Growth(growth(Metric::Rms, 12, 9))), run(2, opaque)],
         vec![
             run(1, Data::Growth(growth(Metric::Trms, 1, 200))),

@@ -41,9 +41,12 @@ pub fn run(bytes: &[u8]) -> Outcome {
     }
     if let Ok(loaded) = &salvaged {
         for run in &loaded.profile.runs {
-            if let profile::Data::Growth(growth) = &run.data {
-                growth.validate().expect("what was salvaged is in canonical form");
-            }
+            let canonical = match &run.data {
+                profile::Data::Growth(growth) => growth.validate(),
+                profile::Data::Count(count) => count.validate(),
+                _ => Ok(()),
+            };
+            canonical.expect("what was salvaged is in canonical form");
         }
     }
     Outcome {

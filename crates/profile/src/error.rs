@@ -72,7 +72,9 @@ impl fmt::Display for Place {
                 write!(f, "section {number}")?;
                 match (kind, run) {
                     (Some(crate::section::KIND_RUN), Some(run)) => write!(f, " (description of run {run})"),
-                    (Some(crate::section::KIND_GROWTH), Some(run)) => write!(f, " (growth of run {run})"),
+                    (Some(kind), Some(run)) if crate::facts::is_kind(*kind) => {
+                        write!(f, " ({} of run {run})", crate::facts::kind_name(*kind))
+                    }
                     (Some(kind), Some(run)) => write!(f, " (kind {kind} of run {run})"),
                     (Some(kind), None) => write!(f, " (kind {kind})"),
                     (None, _) => Ok(()),

@@ -11,15 +11,14 @@
 use std::collections::HashMap;
 
 use crate::error::{Looks, Place, ReadError, WriteError};
-use crate::growth::Growth;
+use crate::facts::{self, Facts};
 use crate::run::{Data, Exit, Opaque, OpaqueSection, Program, Run, RunId};
-use crate::run_section::{Description, MODE_GROWTH};
+use crate::run_section::Description;
 use crate::section::{
-    self, FILE_HEADER_LEN, HEADER_LEN, Header, KIND_END, KIND_GROWTH, KIND_RUN, MAGIC, MAJOR, NO_RUN, Roll,
-    Unpacker,
+    self, FILE_HEADER_LEN, HEADER_LEN, Header, KIND_END, KIND_RUN, MAGIC, MAJOR, NO_RUN, Roll, Unpacker,
 };
 use crate::varint::{Bad, Decode};
-use crate::{Profile, growth_section, run_section};
+use crate::{Profile, run_section};
 
 /// A profile as read, with what is to be said about the file as a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,24 +51,23 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, WriteError> {
                 unknown_fields: 0,
             })
         };
-        match &run.data {
-            Data::Growth(growth) => {
-                growth.validate().map_err(|invalid| WriteError::Invalid { run: run.id, invalid })?;
-                let payloads = growth_section::encode(growth);
-                writer.put(KIND_RUN, run.id, 0, &describe(MODE_GROWTH, payloads.len()))?;
-                for (part, payload) in (1..).zip(&payloads) {
-                    writer.put(KIND_GROWTH, run.id, part, payload)?;
-                }
+        let invalid = |invalid| WriteError::Invalid { run: run.id, invalid };
+        if let Some(encoded) = facts::encode(&run.data).map_err(invalid)? {
+            writer.put(KIND_RUN, run.id, 0, &describe(encoded.mode, encoded.payloads.len()))?;
+            for (part, payload) in (1..).zip(&encoded.payloads) {
+                writer.put(encoded.kind, run.id, part, payload)?;
             }
-            Data::Opaque(opaque) => {
-                let known = |kind| matches!(kind, KIND_END | KIND_RUN | KIND_GROWTH);
-                if matches!(opaque.mode, 0 | MODE_GROWTH) || opaque.sections.iter().any(|s| known(s.kind)) {
-                    return Err(WriteError::NotOpaque(run.id));
-                }
-                writer.put(KIND_RUN, run.id, 0, &describe(opaque.mode, opaque.sections.len()))?;
-                for (part, section) in (1..).zip(&opaque.sections) {
-                    writer.put_opaque(run.id, part, section);
-                }
+        } else if let Data::Opaque(opaque) = &run.data {
+            let known = |kind| matches!(kind, KIND_END | KIND_RUN) || facts::is_kind(kind);
+            if opaque.mode == 0
+                || facts::is_mode(opaque.mode)
+                || opaque.sections.iter().any(|s| known(s.kind))
+            {
+                return Err(WriteError::NotOpaque(run.id));
+            }
+            writer.put(KIND_RUN, run.id, 0, &describe(opaque.mode, opaque.sections.len()))?;
+            for (part, section) in (1..).zip(&opaque.sections) {
+                writer.put_opaque(run.id, part, section);
             }
         }
     }
@@ -241,8 +239,7 @@ struct Assembly {
 struct Pieces {
     id: RunId,
     description: Option<Description>,
-    growth: Option<Growth>,
-    routines_total: u64,
+    facts: Option<Facts>,
     opaque: Vec<(u32, OpaqueSection)>,
     /// Number of data sections taken.
     taken: u32,
@@ -275,22 +272,15 @@ impl Assembly {
                 pieces.skipped += description.unknown_fields;
                 pieces.description = Some(description);
             }
-            KIND_GROWTH => {
-                let part = growth_section::decode(unpacker.unpack(header, stored)?)?;
-                if let Some(growth) = found.and_then(|pieces| pieces.growth.as_ref())
-                    && !same_head(growth, &part.growth)
-                {
-                    return Err(Bad("it contradicts the run's other sections"));
-                }
+            kind if facts::is_kind(kind) => {
+                let facts = Facts::decode(kind, unpacker.unpack(header, stored)?)?;
                 let pieces = self.pieces(header.run);
+                match &mut pieces.facts {
+                    None => pieces.facts = Some(facts),
+                    Some(before) => before.extend(facts)?,
+                }
                 pieces.taken += 1;
                 pieces.last_part = header.part;
-                pieces.skipped += part.unknown_fields;
-                pieces.routines_total = part.routines_total;
-                match &mut pieces.growth {
-                    None => pieces.growth = Some(part.growth),
-                    Some(growth) => growth.routines.extend(part.growth.routines),
-                }
             }
             kind => {
                 let (flags, raw_len) = (header.flags, header.raw_len);
@@ -320,8 +310,7 @@ impl Assembly {
             self.runs.push(Pieces {
                 id,
                 description: None,
-                growth: None,
-                routines_total: 0,
+                facts: None,
                 opaque: Vec::new(),
                 taken: 0,
                 last_part: 0,
@@ -372,22 +361,17 @@ impl Pieces {
         if self.taken != description.parts {
             return Err(Bad("sections of the run are missing or too many"));
         }
-        if description.mode != MODE_GROWTH {
-            if self.growth.is_some() {
-                return Err(Bad("the run has sections of another mode"));
+        match self.facts {
+            Some(facts) if facts.mode() != description.mode => {
+                Err(Bad("the run has sections of another mode"))
             }
-            return Ok(opaque_run(self.id, description, self.opaque, self.skipped));
+            Some(facts) => {
+                let skipped = self.skipped + self.opaque.len() + facts.unknown_fields;
+                Ok(run(self.id, description, facts.into_whole()?, skipped))
+            }
+            None if facts::is_mode(description.mode) => Err(Bad("the run has no data")),
+            None => Ok(opaque_run(self.id, description, self.opaque, self.skipped)),
         }
-        let Some(growth) = self.growth else {
-            return Err(Bad("the run has no data"));
-        };
-        if self.routines_total != growth.routines.len() as u64 {
-            return Err(Bad("routines of the run are missing or too many"));
-        }
-        if growth.validate().is_err() {
-            return Err(Bad("its routines or points are out of order, double or contradictory"));
-        }
-        Ok(growth_run(self.id, description, growth, self.skipped + self.opaque.len()))
     }
 
     fn into_partial_run(self) -> Result<Run, String> {
@@ -402,7 +386,7 @@ impl Pieces {
                 wall_ns: 0,
                 cpu_ns: 0,
                 problems: Vec::new(),
-                mode: if self.growth.is_some() { MODE_GROWTH } else { 0 },
+                mode: self.facts.as_ref().map_or(0, Facts::mode),
                 parts: self.taken,
                 unknown_fields: 0,
             }
@@ -411,20 +395,14 @@ impl Pieces {
         if lost > 0 {
             problems.push(format!("data sections lost: {lost} of {}", description.parts));
         }
-        match self.growth {
-            Some(mut growth) => {
-                let missing = self.routines_total.saturating_sub(growth.routines.len() as u64);
-                if missing > 0 {
-                    problems.push(format!("routines lost: {missing} of {}", self.routines_total));
-                }
-                if growth.validate().is_err() {
-                    problems.push("routines or points were out of order, double or contradictory".to_owned());
-                    growth.normalize();
-                }
+        match self.facts {
+            Some(facts) => {
+                let skipped = self.skipped + self.opaque.len() + facts.unknown_fields;
+                let data = facts.into_partial(&mut problems);
                 description.problems.append(&mut problems);
-                Ok(growth_run(self.id, description, growth, self.skipped + self.opaque.len()))
+                Ok(run(self.id, description, data, skipped))
             }
-            None if description.mode == MODE_GROWTH => {
+            None if facts::is_mode(description.mode) => {
                 Err(format!("run {} of {} has no intact data", self.id, description.program.path))
             }
             None if description.mode == 0 => {
@@ -436,16 +414,6 @@ impl Pieces {
             }
         }
     }
-}
-
-/// Whether two sections agree in what concerns the whole run.
-fn same_head(a: &Growth, b: &Growth) -> bool {
-    (a.metric, a.cost, a.cell_bytes, a.cost_total, a.size_error.to_bits(), &a.threads)
-        == (b.metric, b.cost, b.cell_bytes, b.cost_total, b.size_error.to_bits(), &b.threads)
-}
-
-fn growth_run(id: RunId, description: Description, growth: Growth, skipped: usize) -> Run {
-    run(id, description, Data::Growth(growth), skipped)
 }
 
 fn opaque_run(
@@ -480,7 +448,12 @@ fn run(id: RunId, mut description: Description, data: Data, skipped: usize) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::growth::{Cost, Metric};
+    use crate::growth::{Cost, Growth, Metric};
+    use crate::growth_section;
+
+    /// As in `facts.rs`.
+    const MODE_GROWTH: u32 = 1;
+    const KIND_GROWTH: u32 = 2;
 
     #[test]
     fn what_a_later_minor_version_adds_is_skipped_and_mentioned() {

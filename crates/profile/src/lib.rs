@@ -10,7 +10,10 @@
 #![forbid(unsafe_code)]
 
 pub mod canon;
+pub mod count;
+mod count_section;
 pub mod error;
+mod facts;
 mod fields;
 pub mod file;
 pub mod format;
@@ -23,6 +26,7 @@ mod section;
 mod varint;
 
 pub use canon::Invalid;
+pub use count::{Count, Function, Tally, ThreadTally};
 pub use error::{Looks, ReadError, WriteError};
 pub use format::{Loaded, decode, encode, salvage};
 pub use growth::{Composition, Cost, Growth, Identity, Metric, Point, Routine, ThreadCost, ThreadPoints};

@@ -76,7 +76,7 @@ pub fn combine(runs: &[&Run]) -> Result<Growth, MergeError> {
     }
     Growth::combined(runs.iter().filter_map(|run| match &run.data {
         Data::Growth(growth) => Some(growth),
-        Data::Opaque(_) => None,
+        _ => None,
     }))
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::count::Count;
 use crate::growth::Growth;
 
 /// Tells runs apart, so that merging a file with itself changes nothing.
@@ -100,6 +101,8 @@ pub struct Run {
 pub enum Data {
     /// Cost as a function of input size, per routine.
     Growth(Growth),
+    /// Exact counts of what was executed.
+    Count(Count),
     /// A mode that this version of Farsight does not know, kept as it was written.
     Opaque(Opaque),
 }

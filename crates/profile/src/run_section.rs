@@ -7,9 +7,6 @@ use crate::fields;
 use crate::run::{Exit, Program};
 use crate::varint::{self, Bad, Cursor, Decode};
 
-/// The number of the growth mode.
-pub const MODE_GROWTH: u32 = 1;
-
 const PATH: usize = 1;
 const BUILD_ID: usize = 2;
 const MODIFIED: usize = 3;
@@ -141,7 +138,7 @@ mod tests {
                 wall_ns: 1,
                 cpu_ns: 2,
                 problems: vec!["half of it is missing".into()],
-                mode: MODE_GROWTH,
+                mode: 1,
                 parts: u32::MAX,
                 unknown_fields: 0,
             };

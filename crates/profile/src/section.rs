@@ -28,7 +28,7 @@ pub const MAGIC: [u8; 12] = *b"\x89Farsight\r\n\x1a";
 /// Version of the layout above: a reader refuses a larger one.
 pub const MAJOR: u16 = 1;
 /// Version of what sections hold: a larger one only adds section kinds, modes and fields.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 /// Length of the file header.
 pub const FILE_HEADER_LEN: usize = 24;
 /// Length of a section header.
@@ -37,8 +37,6 @@ pub const HEADER_LEN: usize = 64;
 pub const KIND_END: u32 = 0;
 /// Describes a run and says which mode it is of; its data sections follow as parts 1, 2, ...
 pub const KIND_RUN: u32 = 1;
-/// Routines and points of a growth run.
-pub const KIND_GROWTH: u32 = 2;
 /// Stands for the part of a section that belongs to no run.
 pub const NO_RUN: u32 = u32::MAX;
 /// Largest expansion of a compressed payload. Real profiles expand 2 to 6 times.

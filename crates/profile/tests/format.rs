@@ -2,8 +2,8 @@
 //! version 1 stay readable for ever.
 
 use profile::{
-    Cost, Data, Exit, Growth, Loaded, Looks, Metric, Opaque, OpaqueSection, Point, Profile, Program,
-    ReadError, Routine, Run, RunId, ThreadCost, ThreadPoints, WriteError, decode, encode, salvage,
+    Cost, Count, Data, Exit, Function, Growth, Loaded, Looks, Metric, Opaque, OpaqueSection, Point, Profile, Program,
+    ReadError, Routine, Run, RunId, Tally, ThreadCost, ThreadPoints, ThreadTally, WriteError, decode, encode, salvage,
 };
 
 fn growth(routines: u64, points: u64) -> Growth {
@@ -24,6 +24,30 @@ fn growth(routines: u64, points: u64) -> Growth {
     }
     growth.normalize();
     growth
+}
+
+fn count(functions: u64) -> Count {
+    let tally = Tally { instructions: 1 << 40, blocks: 7, loads: 6, stores: 5, calls: 4 };
+    let mut count = Count {
+        total: tally,
+        threads: 3,
+        by_thread: vec![ThreadTally { id: 9, tally }, ThreadTally { id: 10, tally: Tally::default() }],
+        functions: (0..functions)
+            .map(|i| Function {
+                name: format!("g{i:05}()"),
+                mangled: format!("_Z6g{i:05}v"),
+                object: "/bin/program".into(),
+                address: (i % 2 == 0).then_some(i * 16),
+                file: "g.c".into(),
+                line: i as u32,
+                calls: i,
+                instructions_self: i * 3,
+                instructions_total: if i % 5 == 0 { 0 } else { i * 7 },
+            })
+            .collect(),
+    };
+    count.normalize();
+    count
 }
 
 fn run(id: u8, data: Data) -> Run {
@@ -68,6 +92,29 @@ fn sections(file: &[u8]) -> Vec<usize> {
     }
     assert_eq!(offsets.pop(), Some(file.len()));
     offsets
+}
+
+#[test]
+fn counts_come_back_whole_and_in_part() {
+    let profile = Profile {
+        runs: vec![run(4, Data::Count(count(20_000))), run(5, Data::Count(count(0)))],
+    };
+    let bytes = encode(&profile).unwrap();
+    let whole = Loaded { profile: profile.clone(), problems: vec![] };
+    assert_eq!(decode(&bytes), Ok(whole.clone()));
+    assert_eq!(salvage(&bytes), Ok(whole));
+    let starts = sections(&bytes);
+    assert_eq!(starts.len(), 3 + 2 + 1, "two data sections, one, and the end");
+    let mut damaged = bytes;
+    damaged[starts[2] + 100] ^= 1;
+    let left = salvage(&damaged).unwrap().profile;
+    let Data::Count(found) = &left.runs[0].data else { panic!("{left:?}") };
+    assert_eq!((found.functions.len(), found.total), (1 << 14, count(0).total));
+    assert_eq!(
+        left.runs[0].problems[1..],
+        ["data sections lost: 1 of 2", "routines lost: 3616 of 20000"].map(String::from)
+    );
+    assert_eq!(left.runs[1], profile.runs[1]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{env, fs, path::Path};
 
 use fixtures::{Made, programs};
 use profile::Metric;
-use report::html::{PageRun, page};
+use report::html::{Page, PageRun, page};
 
 fn main() -> std::io::Result<()> {
     let folder = env::args().nth(1).expect("usage: page-fixtures FOLDER");
@@ -27,7 +27,7 @@ fn main() -> std::io::Result<()> {
                 sources: &programs::wf_source,
             })
             .collect();
-        fs::write(Path::new(&folder).join(name), page(&pages))
+        fs::write(Path::new(&folder).join(name), page(&Page { growth: pages, ..Page::default() }))
     };
     let wf = programs::wf(Metric::Trms, false);
     write("wf.html", &[&wf])?;

@@ -12,6 +12,7 @@
 //! run, and nothing may be fetched.
 
 mod columns;
+mod counts;
 mod excerpt;
 mod summary;
 
@@ -20,14 +21,38 @@ use std::io::Write as _;
 use analyse::GrowthAnalysis;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use flate2::{Compression, write::GzEncoder};
-use profile::{Growth, Routine, Run};
+use profile::{Count, Growth, Routine, Run};
 
 const SCRIPT: &str = include_str!("../page/dist/page.js");
 const STYLE: &str = include_str!("../page/dist/page.css");
 /// The policy's hashes of the two above, written by the same build.
 const POLICY: &str = include_str!("../page/dist/policy.txt");
 
-/// One run to show, with what was concluded from it.
+/// What a page shows, mode by mode. A mode without runs has no tab.
+#[derive(Clone, Default)]
+pub struct Page<'a> {
+    /// Growth: the first run is shown; the second, if any, is compared with it; further ones can be chosen.
+    pub growth: Vec<PageRun<'a>>,
+    /// Counts, likewise.
+    pub count: Vec<CountRun<'a>>,
+}
+
+impl<'a> Page<'a> {
+    fn runs(&self) -> impl Iterator<Item = &'a Run> {
+        self.growth.iter().map(|r| r.run).chain(self.count.iter().map(|r| r.run))
+    }
+}
+
+/// One run of counts to show.
+#[derive(Clone, Copy)]
+pub struct CountRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its counts.
+    pub count: &'a Count,
+}
+
+/// One growth run to show, with what was concluded from it.
 #[derive(Clone, Copy)]
 pub struct PageRun<'a> {
     /// The run.
@@ -48,18 +73,17 @@ impl<'a> PageRun<'a> {
     }
 }
 
-/// The page on these runs, as the text of one HTML file. The first run is shown; the second, if any, is compared
-/// with it; further ones can be chosen in the page.
-pub fn page(runs: &[PageRun<'_>]) -> String {
+/// The page, as the text of one HTML file.
+pub fn page(page: &Page<'_>) -> String {
     let (mut sections, mut points) = (String::new(), String::new());
     let summary =
-        serde_json::to_vec(&summary::Summary::new(runs)).expect("the summary holds only JSON values");
+        serde_json::to_vec(&summary::Summary::new(page)).expect("the summary holds only JSON values");
     push_section(&mut sections, "summary", &summary);
-    for (i, run) in runs.iter().enumerate() {
+    for (i, run) in page.growth.iter().enumerate() {
         push_section(&mut sections, &format!("forecast-{i}"), &columns::forecast(run.analysis));
         push_section(&mut points, &format!("points-{i}"), &columns::points(run.analysis));
     }
-    let title = escape(&title(runs));
+    let title = escape(&title(page));
     let policy = POLICY.trim();
     format!(
         "<!doctype html>\n\
@@ -108,13 +132,13 @@ fn push_section(out: &mut String, id: &str, bytes: &[u8]) {
     out.push_str("</script>\n");
 }
 
-fn title(runs: &[PageRun<'_>]) -> String {
-    let programs: Vec<&str> = runs.iter().map(|r| basename(&r.run.program.path)).collect();
+fn title(page: &Page<'_>) -> String {
+    let programs: Vec<&str> = page.runs().map(|run| basename(&run.program.path)).collect();
     match programs.as_slice() {
         [] => "Farsight".to_owned(),
         [one] => format!("{one} · Farsight"),
         [first, rest @ ..] if rest.iter().all(|p| p == first) => {
-            format!("{first}, {} runs · Farsight", runs.len())
+            format!("{first}, {} runs · Farsight", programs.len())
         }
         [first, second, ..] => format!("{first} and {second} · Farsight"),
     }

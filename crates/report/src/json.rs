@@ -2,11 +2,12 @@
 //!
 //! Fields may be added; none is renamed or removed without a new version.
 
+use analyse::count::FunctionChange;
 use analyse::diff::{Change, ChangeKind};
 use analyse::rule::{Finding, Outcome, Rule};
 use analyse::{GrowthAnalysis, RoutineAnalysis};
 use fit::{Fit, Verdict};
-use profile::{Cost, Data, Exit, Growth, Metric, Point, Run};
+use profile::{Cost, Count, Data, Exit, Function, Growth, Metric, Point, Run, Tally};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -39,6 +40,59 @@ pub fn growth(run: &Run, growth: &Growth, analysis: &GrowthAnalysis<'_>) -> Valu
     });
     document.extend(object(body));
     Value::Object(document)
+}
+
+/// The document of one run of counts.
+pub fn count(run: &Run, count: &Count) -> Value {
+    let mut document = header(run);
+    document.insert("threads".into(), count.threads.into());
+    document.extend(tally(&count.total));
+    let by_thread = count.by_thread.iter().map(|t| {
+        let mut thread = tally(&t.tally);
+        thread.insert("tid".into(), t.id.into());
+        Value::Object(thread)
+    });
+    document.insert("by_thread".into(), by_thread.collect());
+    if !count.functions.is_empty() {
+        let mut functions: Vec<&Function> = count.functions.iter().collect();
+        functions.sort_by_key(|f| std::cmp::Reverse(f.instructions_self));
+        document.insert("functions".into(), functions.into_iter().map(function).collect());
+    }
+    Value::Object(document)
+}
+
+fn tally(t: &Tally) -> Map<String, Value> {
+    object(json!({
+        "instructions": t.instructions, "blocks": t.blocks, "loads": t.loads, "stores": t.stores, "calls": t.calls,
+    }))
+}
+
+fn function(f: &Function) -> Value {
+    json!({
+        "name": f.name, "mangled": f.mangled, "object": f.object, "address": f.address,
+        "file": text(&f.file), "line": (f.line > 0).then_some(f.line),
+        "calls": f.calls, "instructions_self": f.instructions_self, "instructions_total": f.instructions_total,
+    })
+}
+
+/// The document of a comparison of two runs of counts.
+pub fn count_diff(old: (&Run, &Count), new: (&Run, &Count), changes: &[FunctionChange<'_>]) -> Value {
+    let sides = |c: &FunctionChange<'_>| {
+        let own = |f: Option<&Function>| f.map(|f| (f.calls, f.instructions_self, f.instructions_total));
+        let side = |f: Option<(u64, u64, u64)>| f.map(|(calls, own, all)| json!({
+            "calls": calls, "instructions_self": own, "instructions_total": all,
+        }));
+        let f = c.function();
+        json!({ "name": f.name, "object": f.object, "old": side(own(c.old)), "new": side(own(c.new)) })
+    };
+    json!({
+        "farsight": INTERFACE_VERSION,
+        "kind": "count-diff",
+        "old": { "command": old.0.command, "program": old.0.program.path, "threads": old.1.threads, "total": tally(&old.1.total) },
+        "new": { "command": new.0.command, "program": new.0.program.path, "threads": new.1.threads, "total": tally(&new.1.total) },
+        "problems": old.0.problems.iter().chain(&new.0.problems).collect::<Vec<_>>(),
+        "functions": changes.iter().map(sides).collect::<Vec<_>>(),
+    })
 }
 
 /// The document of a comparison of two growth runs.
@@ -97,6 +151,7 @@ fn header(run: &Run) -> Map<String, Value> {
 fn kind(data: &Data) -> &'static str {
     match data {
         Data::Growth(_) => "growth",
+        Data::Count(_) => "count",
         _ => "other",
     }
 }

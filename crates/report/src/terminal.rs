@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use analyse::count::FunctionChange;
 use analyse::diff::{Change, ChangeKind};
 use analyse::rule::{Finding, Outcome, Rule};
 use analyse::{GrowthAnalysis, RoutineAnalysis, overtakes};
 use fit::{Fit, Verdict};
-use profile::{Cost, Growth, Metric, Run};
+use profile::{Cost, Count, Function, Growth, Metric, Run};
 
 use crate::table::{Align, Table, printable, shorten};
 use crate::{json, plot, units};
 
 /// Rows of the routine table.
 const ROWS_MAX: usize = 15;
+/// Rows of the function table of counts.
+const FUNCTION_ROWS_MAX: usize = 25;
+/// Columns that an object's file name may take.
+const OBJECT_WIDTH: usize = 24;
 /// Columns that a routine's name may take.
 const NAME_WIDTH: usize = 44;
 /// Overtakings listed.
@@ -49,6 +54,102 @@ pub fn growth(run: &Run, growth: &Growth, analysis: &GrowthAnalysis<'_>) -> Stri
         }
     }
     problems(&mut out, run);
+    out
+}
+
+/// The summary of one run of counts.
+pub fn count(run: &Run, count: &Count) -> String {
+    let mut out = String::new();
+    let t = &count.total;
+    let rows = [
+        ("instructions", t.instructions),
+        ("blocks", t.blocks),
+        ("loads", t.loads),
+        ("stores", t.stores),
+        ("calls", t.calls),
+        ("threads", count.threads),
+    ];
+    let width = rows.iter().map(|r| units::grouped(r.1).len()).max().unwrap_or(0);
+    for (name, n) in rows {
+        out.push_str(&format!("{:>width$}  {name}\n", units::grouped(n)));
+    }
+    if !count.functions.is_empty() {
+        out.push('\n');
+        out.push_str(&function_table(count));
+    }
+    problems(&mut out, run);
+    out
+}
+
+fn function_table(count: &Count) -> String {
+    let mut table = Table::new(&[
+        ("self", Align::Right),
+        ("", Align::Right),
+        ("total", Align::Right),
+        ("", Align::Right),
+        ("calls", Align::Right),
+        ("function", Align::Left),
+        ("object", Align::Left),
+    ]);
+    let whole = count.total.instructions.max(1) as f64;
+    let mut functions: Vec<&Function> = count.functions.iter().collect();
+    functions.sort_by_key(|f| std::cmp::Reverse(f.instructions_self));
+    for f in functions.iter().take(FUNCTION_ROWS_MAX) {
+        table.row(vec![
+            units::grouped(f.instructions_self),
+            units::percent(f.instructions_self as f64 / whole),
+            units::grouped(f.instructions_total),
+            units::percent(f.instructions_total as f64 / whole),
+            units::grouped(f.calls),
+            shorten(&f.name, NAME_WIDTH),
+            shorten(f.object.rsplit('/').next().unwrap_or_default(), OBJECT_WIDTH),
+        ]);
+    }
+    let mut out = table.render();
+    if functions.len() > FUNCTION_ROWS_MAX {
+        out.push_str(&format!("… and {} more\n", functions.len() - FUNCTION_ROWS_MAX));
+    }
+    out
+}
+
+/// The comparison of two runs of counts.
+pub fn count_diff(old: &Count, new: &Count, changes: &[FunctionChange<'_>]) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("before", Align::Right),
+        ("after", Align::Right),
+        ("change", Align::Right),
+        ("", Align::Right),
+    ]);
+    let mut row = |name: String, before: u64, after: u64| {
+        let delta = i128::from(after) - i128::from(before);
+        let sign = if delta < 0 { "-" } else { "+" };
+        let magnitude = u64::try_from(delta.unsigned_abs()).unwrap_or(u64::MAX);
+        table.row(vec![
+            name,
+            units::grouped(before),
+            units::grouped(after),
+            if delta == 0 { "0".into() } else { format!("{sign}{}", units::grouped(magnitude)) },
+            match before {
+                0 => String::new(),
+                _ => format!("{:+.2} %", 100.0 * delta as f64 / before as f64),
+            },
+        ]);
+    };
+    let (a, b) = (&old.total, &new.total);
+    row("instructions".into(), a.instructions, b.instructions);
+    row("blocks".into(), a.blocks, b.blocks);
+    row("loads".into(), a.loads, b.loads);
+    row("stores".into(), a.stores, b.stores);
+    row("calls".into(), a.calls, b.calls);
+    let own = |f: Option<&Function>| f.map_or(0, |f| f.instructions_self);
+    for change in changes.iter().take(ROWS_MAX) {
+        row(format!("  in {}", shorten(&change.function().name, NAME_WIDTH)), own(change.old), own(change.new));
+    }
+    let mut out = table.render();
+    if changes.len() > ROWS_MAX {
+        out.push_str(&format!("   … and {} more functions\n", changes.len() - ROWS_MAX));
+    }
     out
 }
 

@@ -5,6 +5,19 @@ pub(crate) fn count(x: u64) -> String {
     si(x as f64)
 }
 
+/// Every digit, with a comma every three.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
 /// Three significant digits with an SI prefix.
 pub(crate) fn si(x: f64) -> String {
     const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
@@ -71,6 +84,13 @@ mod tests {
             (4.5e9, "4.50 G"),
         ] {
             assert_eq!(si(x), expected);
+        }
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        for (n, expected) in [(7, "7"), (1234, "1,234"), (100_000, "100,000"), (1_000_000, "1,000,000")] {
+            assert_eq!(grouped(n), expected);
         }
     }
 

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use fixtures::{Made, programs};
 use profile::Metric;
-use report::html::{PageRun, page, routine_id};
+use report::html::{Page, PageRun, page, routine_id};
 use serde_json::Value;
 
 fn page_of(runs: &[&Made]) -> String {
@@ -20,7 +20,7 @@ fn page_of(runs: &[&Made]) -> String {
             ..PageRun::new(&m.run, &m.growth, analysis)
         })
         .collect();
-    page(&pages)
+    page(&Page { growth: pages, ..Page::default() })
 }
 
 /// The unpacked bytes of a section.
@@ -72,7 +72,7 @@ fn nothing_outside_the_file_is_referred_to() {
 
 #[test]
 fn the_licence_of_what_is_bundled_travels_along() {
-    let html = page(&[]);
+    let html = page(&Page::default());
     assert!(html.contains("Leon Sorokin") && html.contains("Permission is hereby granted, free of charge"));
 }
 
@@ -131,7 +131,7 @@ fn the_same_runs_give_the_same_bytes() {
 fn runs_without_routines_and_pages_without_runs_are_pages() {
     let empty = Made::new("/bin/empty", Metric::Trms, 0.0, Vec::new(), 1);
     assert!(page_of(&[&empty]).ends_with("</html>\n"));
-    assert!(page(&[]).contains("<title>Farsight</title>"));
+    assert!(page(&Page::default()).contains("<title>Farsight</title>"));
 }
 
 #[test]

@@ -44,10 +44,6 @@ pub struct Boot {
     pub launcher_pid: u32,
     /// Number of the launcher's descriptor for the shared memory.
     pub launcher_fd: u32,
-    /// Debugging: only application pcs in this range are translated, others run natively where possible.
-    pub limit_low: u64,
-    /// End of that range; 0 for no limit.
-    pub limit_high: u64,
 }
 
 /// Bits of [`Boot::flags`].

@@ -13,4 +13,4 @@ pub mod count;
 pub mod slab;
 
 /// Version of every layout in this crate.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

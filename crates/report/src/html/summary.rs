@@ -13,8 +13,9 @@ use profile::{Cost, Exit, Metric, Point, ThreadPoints};
 use serde::Serialize;
 
 use super::columns;
+use super::counts::CountMode;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
-use super::{PageRun, routine_id};
+use super::{Page, PageRun, routine_id};
 
 /// Version of the agreement between this module and the page's `data.ts`.
 const VERSION: u32 = 1;
@@ -31,7 +32,10 @@ pub struct Summary<'a> {
 
 #[derive(Serialize)]
 struct Modes<'a> {
-    growth: GrowthMode<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growth: Option<GrowthMode<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<CountMode<'a>>,
 }
 
 #[derive(Serialize)]
@@ -152,9 +156,13 @@ impl<'a> Strings<'a> {
 
 impl<'a> Summary<'a> {
     /// The summary of these runs.
-    pub fn new(runs: &[PageRun<'a>]) -> Self {
-        let runs = runs.iter().map(GrowthRun::new).collect();
-        Summary { version: VERSION, modes: Modes { growth: GrowthMode { runs } } }
+    pub fn new(page: &Page<'a>) -> Self {
+        let growth: Vec<_> = page.growth.iter().map(GrowthRun::new).collect();
+        let modes = Modes {
+            growth: (!growth.is_empty()).then_some(GrowthMode { runs: growth }),
+            count: CountMode::new(&page.count),
+        };
+        Summary { version: VERSION, modes }
     }
 }
 

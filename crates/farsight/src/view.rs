@@ -1,0 +1,119 @@
+//! Runs as they are shown: those of one program, mode and kind added up, whatever mode it is.
+//!
+//! The one place of the command line that lists the modes: a new one adds a variant, how its runs are joined, and
+//! which functions of `report` render it. Terminal, JSON and page all start from here.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use profile::{Count, Data, Profile, Run};
+use report::html::{CountRun, Page, PageRun};
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, Kind};
+use crate::profiles::{self, GrowthView};
+
+/// Runs that belong together, added up.
+pub enum View {
+    /// How costs grow.
+    Growth(GrowthView),
+    /// What was executed.
+    Count(CountView),
+}
+
+/// Count runs of one build.
+pub struct CountView {
+    /// What is known of them besides their data; times are sums.
+    pub run: Run,
+    /// Their data.
+    pub count: Count,
+}
+
+/// The views of all files, file by file: two files stay two.
+pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
+    let mut views = Vec::new();
+    for path in paths {
+        let found = of_profile(&profiles::read(path, salvage)?)?;
+        if found.is_empty() {
+            let message = anyhow!("{}: holds no run that this version can show", path.display());
+            return Err(Failure::error(Kind::Data, message));
+        }
+        views.extend(found);
+    }
+    Ok(views)
+}
+
+/// The views of one profile.
+pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
+    let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
+    views.extend(count_views(profile).into_iter().map(View::Count));
+    Ok(views)
+}
+
+/// The count runs of a profile, added up by build.
+pub fn count_views(profile: &Profile) -> Vec<CountView> {
+    let mut views = Vec::new();
+    for build in profile.by_build() {
+        let runs: Vec<(&Run, &Count)> = build
+            .into_iter()
+            .filter_map(|run| match &run.data {
+                Data::Count(count) => Some((run, count)),
+                _ => None,
+            })
+            .collect();
+        if runs.is_empty() {
+            continue;
+        }
+        let all: Vec<&Run> = runs.iter().map(|r| r.0).collect();
+        views.push(CountView {
+            run: profiles::summed(&all),
+            count: Count::combined(runs.iter().map(|r| r.1)),
+        });
+    }
+    views
+}
+
+impl View {
+    /// For the terminal.
+    pub fn terminal(&self) -> String {
+        match self {
+            View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
+            View::Count(v) => report::terminal::count(&v.run, &v.count),
+        }
+    }
+
+    /// For scripts.
+    pub fn json(&self) -> Value {
+        match self {
+            View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
+            View::Count(v) => report::json::count(&v.run, &v.count),
+        }
+    }
+}
+
+/// One view's document as it is; several in a list.
+pub fn document(views: &[View]) -> Value {
+    let mut documents: Vec<Value> = views.iter().map(View::json).collect();
+    match documents.len() {
+        1 => documents.remove(0),
+        _ => json!({ "farsight": report::json::INTERFACE_VERSION, "kind": "report", "runs": documents }),
+    }
+}
+
+/// The page on these views, with the source lines that can still be read on this machine.
+pub fn page(views: &[View]) -> String {
+    let sources = |path: &str| std::fs::read_to_string(path).ok();
+    let growth: Vec<&GrowthView> =
+        views.iter().filter_map(|v| if let View::Growth(v) = v { Some(v) } else { None }).collect();
+    let analyses: Vec<_> = growth.iter().map(|v| analyse::analyse(&v.growth)).collect();
+    let mut page = Page::default();
+    for (v, analysis) in growth.iter().zip(&analyses) {
+        page.growth.push(PageRun { run: &v.run, growth: &v.growth, analysis, sources: &sources });
+    }
+    for view in views {
+        if let View::Count(v) = view {
+            page.count.push(CountRun { run: &v.run, count: &v.count });
+        }
+    }
+    report::html::page(&page)
+}
