@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn what_differs_is_listed_and_the_largest_comes_first() {
-        let (old, new) = (count(&[("a", 5), ("b", 9), ("gone", 1)]), count(&[("a", 5), ("b", 4), ("new", 70)]));
+        let (old, new) =
+            (count(&[("a", 5), ("b", 9), ("gone", 1)]), count(&[("a", 5), ("b", 4), ("new", 70)]));
         let changes = diff(&old, &new);
         let seen: Vec<_> = changes.iter().map(|c| (c.function().name.as_str(), c.self_delta())).collect();
         assert_eq!(seen, [("new", 70), ("b", -5), ("gone", -1)]);

@@ -76,11 +76,5 @@ fn facts(counts: &Counts) -> Count {
 }
 
 fn tally(t: &Totals) -> Tally {
-    Tally {
-        instructions: t.instructions,
-        blocks: t.blocks,
-        loads: t.loads,
-        stores: t.stores,
-        calls: t.calls,
-    }
+    Tally { instructions: t.instructions, blocks: t.blocks, loads: t.loads, stores: t.stores, calls: t.calls }
 }

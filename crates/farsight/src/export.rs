@@ -74,8 +74,9 @@ fn table_mode(profile: &Profile, asked: Option<Mode>) -> Result<Mode> {
     let count = holds(|d| matches!(d, Data::Count(_)));
     match (growth, count) {
         (true, true) => {
-            let message =
-                anyhow::anyhow!("the profile holds growth runs and counts; choose with --mode growth or --mode count");
+            let message = anyhow::anyhow!(
+                "the profile holds growth runs and counts; choose with --mode growth or --mode count"
+            );
             Err(Failure::error(Kind::Usage, message))
         }
         (false, true) => Ok(Mode::Count),

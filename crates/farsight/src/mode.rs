@@ -158,7 +158,10 @@ impl Recording<'_> {
             args.say(format_args!("wrote {}", path.display()));
         }
         if let Some(place) = self.place.as_deref().filter(|place| is_file(place)) {
-            args.say(format_args!("wrote {0}; next: farsight report {0} --html report.html", place.display()));
+            args.say(format_args!(
+                "wrote {0}; next: farsight report {0} --html report.html",
+                place.display()
+            ));
         }
     }
 }

@@ -2,8 +2,9 @@
 //! version 1 stay readable for ever.
 
 use profile::{
-    Cost, Count, Data, Exit, Function, Growth, Loaded, Looks, Metric, Opaque, OpaqueSection, Point, Profile, Program,
-    ReadError, Routine, Run, RunId, Tally, ThreadCost, ThreadPoints, ThreadTally, WriteError, decode, encode, salvage,
+    Cost, Count, Data, Exit, Function, Growth, Loaded, Looks, Metric, Opaque, OpaqueSection, Point, Profile,
+    Program, ReadError, Routine, Run, RunId, Tally, ThreadCost, ThreadPoints, ThreadTally, WriteError,
+    decode, encode, salvage,
 };
 
 fn growth(routines: u64, points: u64) -> Growth {
@@ -96,9 +97,7 @@ fn sections(file: &[u8]) -> Vec<usize> {
 
 #[test]
 fn counts_come_back_whole_and_in_part() {
-    let profile = Profile {
-        runs: vec![run(4, Data::Count(count(20_000))), run(5, Data::Count(count(0)))],
-    };
+    let profile = Profile { runs: vec![run(4, Data::Count(count(20_000))), run(5, Data::Count(count(0)))] };
     let bytes = encode(&profile).unwrap();
     let whole = Loaded { profile: profile.clone(), problems: vec![] };
     assert_eq!(decode(&bytes), Ok(whole.clone()));

@@ -7,7 +7,7 @@ use std::{env, fs, path::Path};
 
 use fixtures::{Made, programs};
 use profile::Metric;
-use report::html::{Page, PageRun, page};
+use report::html::{CountRun, Page, PageRun, page};
 
 fn main() -> std::io::Result<()> {
     let folder = env::args().nth(1).expect("usage: page-fixtures FOLDER");
@@ -39,5 +39,13 @@ fn main() -> std::io::Result<()> {
     write("large.html", &[&programs::large(5_000, 500_000)])?;
     write("unknown.html", &[&programs::unknown()])?;
     write("empty.html", &[&Made::new("/bin/empty", Metric::Trms, 0.0, Vec::new(), 1)])?;
-    write("none.html", &[])
+    write("none.html", &[])?;
+    let counted = programs::counted();
+    let profile::Data::Count(count) = &counted.data else { unreachable!("it is a run of counts") };
+    let counts = vec![CountRun { run: &counted, count }];
+    let folder = Path::new(&folder);
+    fs::write(folder.join("counts.html"), page(&Page { count: counts.clone(), ..Page::default() }))?;
+    let analysis = wf.analysis();
+    let growth = vec![PageRun::new(&wf.run, &wf.growth, &analysis)];
+    fs::write(folder.join("both.html"), page(&Page { growth, count: counts }))
 }

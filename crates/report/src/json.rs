@@ -79,9 +79,13 @@ fn function(f: &Function) -> Value {
 pub fn count_diff(old: (&Run, &Count), new: (&Run, &Count), changes: &[FunctionChange<'_>]) -> Value {
     let sides = |c: &FunctionChange<'_>| {
         let own = |f: Option<&Function>| f.map(|f| (f.calls, f.instructions_self, f.instructions_total));
-        let side = |f: Option<(u64, u64, u64)>| f.map(|(calls, own, all)| json!({
-            "calls": calls, "instructions_self": own, "instructions_total": all,
-        }));
+        let side = |f: Option<(u64, u64, u64)>| {
+            f.map(|(calls, own, all)| {
+                json!({
+                    "calls": calls, "instructions_self": own, "instructions_total": all,
+                })
+            })
+        };
         let f = c.function();
         json!({ "name": f.name, "object": f.object, "old": side(own(c.old)), "new": side(own(c.new)) })
     };

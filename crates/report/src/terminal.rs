@@ -144,7 +144,11 @@ pub fn count_diff(old: &Count, new: &Count, changes: &[FunctionChange<'_>]) -> S
     row("calls".into(), a.calls, b.calls);
     let own = |f: Option<&Function>| f.map_or(0, |f| f.instructions_self);
     for change in changes.iter().take(ROWS_MAX) {
-        row(format!("  in {}", shorten(&change.function().name, NAME_WIDTH)), own(change.old), own(change.new));
+        row(
+            format!("  in {}", shorten(&change.function().name, NAME_WIDTH)),
+            own(change.old),
+            own(change.new),
+        );
     }
     let mut out = table.render();
     if changes.len() > ROWS_MAX {

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use fixtures::{Made, programs};
 use profile::Metric;
-use report::html::{Page, PageRun, page, routine_id};
+use report::html::{CountRun, Page, PageRun, page, routine_id};
 use serde_json::Value;
 
 fn page_of(runs: &[&Made]) -> String {
@@ -56,6 +56,20 @@ fn hostile_names_reach_the_data_and_not_the_markup() {
         assert!(names.iter().any(|n| n == name), "{name:?}");
     }
     assert!(names.iter().any(|n| n.len() == 10_000));
+}
+
+#[test]
+fn counts_reach_the_data_and_not_the_markup() {
+    let run = programs::counted();
+    let profile::Data::Count(count) = &run.data else { panic!("counts") };
+    let html = page(&Page { count: vec![CountRun { run: &run, count }], ..Page::default() });
+    assert!(!html.contains("<img") && html.matches("<script").count() == 2);
+    let shown = &summary(&html)["modes"];
+    assert!(shown.get("growth").is_none());
+    let counts = &shown["count"]["runs"][0];
+    assert_eq!(counts["functions"]["name"][0], "function_42", "most instructions first");
+    assert_eq!(counts["functions"]["own"][0], 1_000_000);
+    assert_eq!(counts["total"][0], count.total.instructions);
 }
 
 #[test]

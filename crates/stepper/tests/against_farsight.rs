@@ -44,7 +44,13 @@ fn counts_are_those_of_single_stepping() {
         let stepped = run(stepper.arg("--json").arg(&stepped_json).arg("--"), &stepped_json);
         let counted_json = scratch.join("counted.json");
         let mut setarch = Command::new("/usr/bin/setarch");
-        setarch.args(["x86_64", "-R"]).arg(&farsight).args(["count", "--no-summary", "-q"]);
+        setarch.args(["x86_64", "-R"]).arg(&farsight).args([
+            "count",
+            "--no-summary",
+            "-q",
+            "-o",
+            "/dev/null",
+        ]);
         let counted = run(setarch.arg("--json").arg(&counted_json).arg("--"), &counted_json);
         for key in ["instructions", "blocks", "loads", "stores", "calls"] {
             if stepped[key] != counted[key] {

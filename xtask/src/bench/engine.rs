@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
 
 fn wrappers(given: &[String], root: &Path) -> Result<Vec<Wrapper>> {
     let default = format!(
-        "count={} count --no-summary -q --json /dev/null --",
+        "count={} count --no-summary -q -o /dev/null --",
         root.join("target/release/farsight").display()
     );
     let given = if given.is_empty() { std::slice::from_ref(&default) } else { given };

@@ -5,5 +5,6 @@ mod check;
 mod diff;
 mod exchange;
 mod farsight;
+mod mode;
 mod report;
 mod sample;

@@ -462,3 +462,28 @@ test("5,000 routines with 500,000 points scroll, sort and open", async () => {
   await page.fill("input[type=search]", "hash");
   assert.match(await said(page.locator(".counter")), /^\d+ of 5 000 routines$/);
 });
+
+test("counts: totals, functions in order, search, threads", async () => {
+  const page = await open("counts");
+  assert.match(await said(page.locator("h1")), /^1 103 908 instructions in 2 threads; function_42 executed 91 % of them itself\.$/);
+  const facts = await said(page.locator(".facts"));
+  for (const part of ["killed by SIGKILL", "Loads", "367 969", "Threads2"]) assert.ok(facts.includes(part), `${part} in ${facts}`);
+  const first = async (): Promise<string> => said(page.locator(".functions tbody tr td").first());
+  assert.equal(await first(), "function_42");
+  await page.click(".functions th button:has-text('Calls')");
+  assert.equal(await first(), "function_99");
+  await page.keyboard.press("/");
+  await page.keyboard.type("function_1");
+  assert.equal(await page.locator(".functions tbody tr").count(), 10);
+  await page.click("details summary:has-text('By thread')");
+  assert.equal(await page.locator("details .facts-table tbody tr").count(), 2);
+});
+
+test("a page of two modes has a tab for each", async () => {
+  const page = await open("both");
+  assert.deepEqual(await page.locator(".modes button").allTextContents(), ["Growth", "Counts"]);
+  await page.click(".modes button:has-text('Counts')");
+  assert.match(await said(page.locator("h1")), /instructions/);
+  await page.click(".modes button:has-text('Growth')");
+  assert.match(await said(page.locator("h1")), /faster than n log n/);
+});

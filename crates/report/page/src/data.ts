@@ -5,7 +5,7 @@ export const VERSION = 1;
 
 export interface Summary {
   version: number;
-  modes: { growth?: { runs: RunData[] } };
+  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] } };
 }
 
 export interface RunData {
@@ -34,6 +34,25 @@ export interface RunData {
   strings: string[];
   routines: RoutineColumns;
   excerpts: { routine: number; start: number; lines: string[] }[];
+}
+
+/** Instructions, blocks, loads, stores, calls. */
+export type Five = [number, number, number, number, number];
+
+export interface CountData {
+  program: string;
+  command: string[];
+  exit_code: number | null;
+  exit_signal: number | null;
+  started_unix_ms: number;
+  wall_ns: number;
+  cpu_ns: number;
+  problems: string[];
+  threads: number;
+  total: Five;
+  by_thread: [number, Five][];
+  functions: { name: string[]; object: string[]; file: string[]; line: number[]; calls: number[]; own: number[]; all: number[] };
+  functions_left_out: number;
 }
 
 export interface RoutineColumns {

@@ -69,7 +69,7 @@ async function start(): Promise<void> {
 }
 
 function programs(data: Summary): string {
-  const names = new Set((data.modes.growth?.runs ?? []).map((r) => basename(r.program)));
+  const names = new Set(Object.values(data.modes).flatMap((mode) => mode.runs.map((r) => basename(r.program))));
   return visible([...names].join(", "), 80);
 }
 
