@@ -82,6 +82,8 @@ fn failure(e: LaunchError) -> anyhow::Error {
         LaunchError::NotFound(_) | LaunchError::NotExecutable(..) => Kind::NoInput,
         LaunchError::Bug(_) => Kind::Bug,
         LaunchError::ThirtyTwoBit(_)
+        | LaunchError::Static(_)
+        | LaunchError::Privileged(_)
         | LaunchError::Lacks(_)
         | LaunchError::System { .. }
         | LaunchError::AddressSpace { .. } => Kind::Unavailable,

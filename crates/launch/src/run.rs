@@ -46,6 +46,19 @@ impl Ended {
     }
 }
 
+/// How a run ended and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// How it ended.
+    pub ended: Ended,
+    /// Wall-clock time.
+    pub wall_ns: u64,
+    /// User and system time.
+    pub cpu_ns: u64,
+    /// Largest resident size, bytes.
+    pub rss_bytes_max: u64,
+}
+
 /// A finished run.
 pub struct Outcome {
     /// How it ended.
@@ -140,7 +153,7 @@ fn check_machine() -> Result<(), LaunchError> {
 }
 
 /// Where `execvp` would find the program.
-fn find(name: &OsStr) -> Result<PathBuf, LaunchError> {
+pub(crate) fn find(name: &OsStr) -> Result<PathBuf, LaunchError> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return match std::fs::metadata(&path) {
