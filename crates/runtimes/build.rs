@@ -5,10 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Name of the crate in `blobs/` and of the file that it becomes.
+/// Name of the crate in `blobs/` and of the file that it becomes: images that the engine's launcher maps.
 const BLOBS: &[&str] = &["count"];
+/// Likewise: libraries to preload.
+const LIBRARIES: &[&str] = &["causal"];
 /// What they are made of.
-const SOURCES: &[&str] = &["../engine", "../wire", "../count-rt", "blobs", "../../Cargo.toml"];
+const SOURCES: &[&str] = &[
+    "../engine",
+    "../wire",
+    "../count-rt",
+    "../preload",
+    "../sampler",
+    "../causal-rt",
+    "blobs",
+    "../../Cargo.toml",
+];
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -18,7 +29,10 @@ fn main() {
         watch(&here.join(s));
     }
     for blob in BLOBS {
-        build(&here.join("blobs").join(blob), &out, blob);
+        build(&here.join("blobs").join(blob), &out, blob, &format!("{blob}-blob"));
+    }
+    for library in LIBRARIES {
+        build(&here.join("blobs").join(library), &out, library, &format!("lib{library}_blob.so"));
     }
 }
 
@@ -39,7 +53,7 @@ fn watch(path: &Path) {
     }
 }
 
-fn build(manifest_dir: &Path, out: &Path, name: &str) {
+fn build(manifest_dir: &Path, out: &Path, name: &str, file: &str) {
     let target = out.join("blobs");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     cargo
@@ -60,6 +74,6 @@ fn build(manifest_dir: &Path, out: &Path, name: &str) {
     }
     let status = cargo.status().unwrap_or_else(|e| panic!("cannot run cargo for the {name} blob: {e}"));
     assert!(status.success(), "building the {name} blob failed");
-    let built = target.join("x86_64-unknown-linux-gnu/release").join(format!("{name}-blob"));
+    let built = target.join("x86_64-unknown-linux-gnu/release").join(file);
     fs::copy(&built, out.join(format!("{name}.blob"))).unwrap_or_else(|e| panic!("{}: {e}", built.display()));
 }

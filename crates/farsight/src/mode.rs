@@ -189,6 +189,8 @@ pub fn launch_failure(error: LaunchError) -> anyhow::Error {
         LaunchError::NotFound(_) | LaunchError::NotExecutable(..) => Kind::NoInput,
         LaunchError::Bug(_) => Kind::Bug,
         LaunchError::ThirtyTwoBit(_)
+        | LaunchError::Static(_)
+        | LaunchError::Privileged(_)
         | LaunchError::Lacks(_)
         | LaunchError::System { .. }
         | LaunchError::AddressSpace { .. } => Kind::Unavailable,

@@ -15,6 +15,12 @@ pub enum LaunchError {
     /// A program for another kind of processor mode.
     #[error("{0} is a 32-bit program; Farsight runs 64-bit x86 programs only")]
     ThirtyTwoBit(PathBuf),
+    /// A program that ignores preloaded libraries.
+    #[error("{0} is statically linked, so nothing can be preloaded into it; link it dynamically for this mode")]
+    Static(PathBuf),
+    /// A program that the kernel starts without our library.
+    #[error("{0} is set-user-id, so nothing can be preloaded into it; run a copy without that bit, or as root")]
+    Privileged(PathBuf),
     /// The processor or kernel lacks something.
     #[error("this machine lacks {0}, which the engine needs")]
     Lacks(&'static str),

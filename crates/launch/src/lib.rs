@@ -4,15 +4,18 @@
 //! For the engine's modes: the real program is exec'd and stopped at its first instruction; the engine's image is
 //! mapped into it and pointed at; the launcher detaches and waits. The kernel has then built the process exactly
 //! as natively, and nothing of the launcher is left in it but the engine's mappings.
+//!
+//! For the sampling modes: a library is preloaded and talked to through shared memory ([`preloaded`]).
 
 mod blob;
 pub mod counts;
 mod error;
 mod inject;
+pub mod preloaded;
 mod results;
 mod run;
 mod tracee;
 
 pub use error::LaunchError;
 pub use results::Results;
-pub use run::{Ended, Outcome, Spec, find, run};
+pub use run::{Ended, Outcome, Spec, Usage, find, run};

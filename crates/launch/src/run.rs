@@ -44,6 +44,19 @@ impl Ended {
     }
 }
 
+/// How a run ended and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// How it ended.
+    pub ended: Ended,
+    /// Wall-clock time.
+    pub wall_ns: u64,
+    /// User and system time.
+    pub cpu_ns: u64,
+    /// Largest resident size, bytes.
+    pub rss_bytes_max: u64,
+}
+
 /// A finished run.
 pub struct Outcome {
     /// How it ended.

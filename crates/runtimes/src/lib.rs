@@ -7,3 +7,6 @@
 
 /// The engine with the counting client: a position-independent static executable.
 pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob"));
+
+/// The causal runtime: a library to preload.
+pub static CAUSAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causal.blob"));

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boot;
+pub mod causal;
 pub mod count;
 pub mod slab;
 

@@ -1,0 +1,31 @@
+//! Virtual speedups inside the profiled program, after Curtsinger and Berger, "Coz: Finding Code that Counts with
+//! Causal Profiling" (SOSP 2015), section 4.4.
+//!
+//! The experimenter outside says which target is to be made faster and by how much ([`wire::causal`]). Here every
+//! sample on that target makes all *other* threads pause in proportion. What is where:
+//!
+//! ```text
+//! shared    the memory that the experimenter sees
+//! attribute a sample to the target that it counts for
+//! ledger    what a thread owes, has paid, is excused from
+//! pause     how it pays
+//! runtime   the hooks: when accounts are settled
+//! points    progress points: the ABI of coz.h and of our own `annotate`
+//! ```
+//!
+//! # Rules (besides those of `preload` and `sampler`)
+//! - Chooses nothing: which target, how long, when is the experimenter's business.
+//! - Never pauses a thread that has just been woken or has just been given a lock: it pays before it blocks, before
+//!   it wakes others, and at samples.
+//! - A baseline (speedup 0) runs exactly the same code as any other experiment, or the comparison would measure us.
+//! - No allocation, no lock, no libc but `clock_gettime` (the vdso) and what `preload` looked up.
+#![no_std]
+
+mod attribute;
+mod ledger;
+mod pause;
+pub mod points;
+mod runtime;
+mod shared;
+
+pub use runtime::Causal;

@@ -1,0 +1,313 @@
+//! The hooks: when accounts are settled.
+//!
+//! | event | what happens |
+//! |---|---|
+//! | sample | attributed; on the selected target it earns; then debts are served |
+//! | before waking others, ending, creating a thread | debts are served, so that whoever is woken inherits none |
+//! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
+//! | after it | excused from what accrued meanwhile; never a pause, a lock may be held |
+//! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
+
+use crate::attribute::{Found, attribute};
+use crate::ledger::{self, Ledger};
+use crate::shared;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use preload::{
+    AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process, sys,
+    thread,
+};
+use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
+use wire::causal::{Shared, ThreadCell, controlled, epoch, flags, pack, state};
+
+/// Longest wait for the experimenter's go, in steps of 100 us.
+const GO_STEPS_MAX: u32 = 100_000;
+/// An input that took less was there already: nobody was waited for.
+const WAIT_MIN_NS: u64 = 20_000;
+
+/// The runtime.
+pub struct Causal;
+
+/// What it keeps per thread.
+pub struct Local {
+    sampler: ThreadSampler,
+    ledger: Ledger,
+}
+
+static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
+
+impl Hooks for Causal {
+    type Local = Local;
+    const INTEREST: Interest = Interest::SYNC
+        .and(Interest::WAKES)
+        .and(Interest::SLEEP)
+        .and(Interest::POLL)
+        .and(Interest::IO)
+        .and(Interest::CHILD);
+
+    fn new_local() -> Local {
+        Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()) }
+    }
+
+    fn start() -> bool {
+        let Some(shared) = shared::open() else { return false };
+        let bits = shared.flags.load(Relaxed);
+        shared.pid.store(sys::getpid(), Relaxed);
+        let backend = if bits & flags::TIMER != 0 { Backend::Timer } else { Backend::Perf };
+        let period_ns = shared.period_ns.load(Relaxed);
+        PERIOD_NS.store(period_ns, Relaxed);
+        if let Err(reason) = sampler::install::<Self>(Config { period_ns, backend }) {
+            process::complain(reason);
+            shared.state.store(state::FAILED, Release);
+            return false;
+        }
+        shared.state.store(state::READY, Release);
+        if bits & flags::WAIT != 0 {
+            let mut steps = 0;
+            while shared.go.load(Acquire) == 0 && steps < GO_STEPS_MAX {
+                let step = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+                // SAFETY: a live record.
+                let _ = unsafe { sys::raw(libc::SYS_nanosleep, [&raw const step as usize, 0, 0, 0, 0, 0]) };
+                steps += 1;
+            }
+        }
+        shared.state.store(state::RUNNING, Release);
+        true
+    }
+
+    #[inline(always)]
+    fn before_wake(thread: &Thread<Local>, wake: Wake) {
+        let Some(shared) = shared::get() else { return };
+        if shared.hot.global.load(Relaxed) != thread.local().ledger.paid() {
+            settle(thread, shared);
+        }
+        if wake.kind == WakeKind::Output {
+            ledger::output(shared);
+        }
+    }
+
+    fn before_wait(thread: &Thread<Local>, wait: Wait) {
+        let Some(shared) = shared::get() else { return };
+        if thread.is_busy() {
+            return;
+        }
+        let for_thread = is_for_thread(wait.kind);
+        thread.busy(|| {
+            if for_thread {
+                thread.local().ledger.settle(shared);
+            }
+            thread.local().ledger.wait_begins(shared, for_thread);
+        });
+    }
+
+    fn after_wait(thread: &Thread<Local>, wait: Wait, outcome: Outcome) {
+        let Some(shared) = shared::get() else { return };
+        if thread.is_busy() {
+            return;
+        }
+        thread.busy(|| {
+            let ledger = &thread.local().ledger;
+            let done = outcome == Outcome::Done;
+            ledger.wait_ends(shared, done && is_for_thread(wait.kind));
+            if done
+                && wait.kind == WaitKind::Input
+                && ledger.waited_ns() > WAIT_MIN_NS
+                && is_between_threads(wait.object as i32)
+            {
+                ledger.excuse_reader(shared);
+            }
+        });
+    }
+
+    fn thread_created(parent: &Thread<Local>) -> u64 {
+        let Some(shared) = shared::get() else { return 0 };
+        settle(parent, shared);
+        parent.local().ledger.paid()
+    }
+
+    fn thread_started(thread: &Thread<Local>, origin: Origin) {
+        let Some(shared) = shared::get() else { return };
+        let now = shared.hot.global.load(Relaxed);
+        let paid = match origin {
+            // It inherits its parent's account; what accrued since is its own.
+            Origin::Created(paid) => paid,
+            Origin::Main => pack(epoch(now), 0),
+            Origin::Unknown => now,
+        };
+        let local = thread.local();
+        let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        local.ledger.begin(shared, paid, thread.tid(), cpu_ns);
+        let count = match local.sampler.start() {
+            Backend::Perf => &shared.counts.perf_threads,
+            Backend::Timer => &shared.counts.timer_threads,
+            Backend::None => &shared.counts.blind_threads,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    fn thread_ended(thread: &Thread<Local>) {
+        let Some(shared) = shared::get() else { return };
+        thread.local().sampler.stop();
+        settle(thread, shared);
+        thread.local().ledger.end(shared);
+    }
+
+    fn forked(_: Option<&Thread<Local>>) -> AfterFork {
+        thread::for_each::<Self>(|thread| thread.local().sampler.forked());
+        shared::cut_off();
+        AfterFork::Leave
+    }
+
+    fn unloading(closed: bool) {
+        if closed {
+            module::closed();
+            if let Some(shared) = shared::get() {
+                shared.counts.unloads.fetch_add(1, Release);
+            }
+        } else {
+            module::closing();
+        }
+    }
+
+    fn ending(ending: Ending) {
+        let Some(shared) = shared::get() else { return };
+        let mut missed = 0;
+        thread::for_each_slot::<Self>(|thread| missed += thread.local().sampler.missed());
+        shared.counts.missed.store(missed, Relaxed);
+        let reached = if ending == Ending::Exec { state::EXECUTED } else { state::ENDED };
+        shared.state.store(reached, Release);
+    }
+}
+
+impl Sampled for Causal {
+    fn sampler(local: &Local) -> &ThreadSampler {
+        &local.sampler
+    }
+
+    fn sample(thread: &Thread<Local>, sample: &mut Sample) {
+        let Some(shared) = shared::get() else { return };
+        let found = attribute(shared, sample);
+        thread.busy(|| {
+            let local = thread.local();
+            let counts = &shared.counts;
+            // A timer strikes when the kernel's tick lets it: its samples stand for what has passed.
+            let passed_ns = match local.sampler.backend() {
+                Backend::Timer => sample.cpu_ns(),
+                _ => PERIOD_NS.load(Relaxed),
+            };
+            local.ledger.excuse_unexplained(shared, sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+            if !local.ledger.sample_is_ours(passed_ns) {
+                counts.samples.fetch_add(1, Relaxed);
+                match found {
+                    Found::Target(target) => {
+                        if let Some(count) = shared.samples.get(target as usize) {
+                            count.fetch_add(1, Relaxed);
+                        }
+                        let control = shared.hot.control.load(Acquire);
+                        let (of, permille, selected) = controlled(control);
+                        if selected == target && of == epoch(shared.hot.global.load(Relaxed)) {
+                            local.ledger.earn(shared, passed_ns * u64::from(permille) / 1000);
+                        }
+                    }
+                    Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
+                    Found::Cut => drop(counts.cut.fetch_add(1, Relaxed)),
+                    Found::Unresolved => drop(counts.unresolved.fetch_add(1, Relaxed)),
+                }
+            }
+            local.ledger.settle(shared);
+        });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn settle(thread: &Thread<Local>, shared: &Shared) {
+    if !thread.is_busy() {
+        thread.busy(|| thread.local().ledger.settle(shared));
+    }
+}
+
+/// Serves all debts of the calling thread.
+pub(crate) fn settle_now() {
+    if let (Some(shared), Some(thread)) = (shared::get(), thread::current::<Causal>()) {
+        settle(thread, shared);
+    }
+}
+
+/// The calling thread waits in a way of its own.
+pub(crate) fn custom_wait_begins() {
+    if let Some(thread) = thread::current::<Causal>() {
+        Causal::before_wait(thread, Wait { kind: WaitKind::Futex, object: 0 });
+    }
+}
+
+/// It does not any more.
+pub(crate) fn custom_wait_ends(woken: bool) {
+    if let Some(thread) = thread::current::<Causal>() {
+        let outcome = if woken { Outcome::Done } else { Outcome::Failed };
+        Causal::after_wait(thread, Wait { kind: WaitKind::Futex, object: 0 }, outcome);
+    }
+}
+
+fn is_for_thread(kind: WaitKind) -> bool {
+    use WaitKind::*;
+    match kind {
+        Mutex | Read | Write | Spin | Condition | Barrier | Semaphore | Join | Futex | FutexLock | Signal => true,
+        Sleep | Poll | Input | Output | Connection | Storage | Child => false,
+    }
+}
+
+/// Whether a descriptor is one that threads of one program talk through: a pipe, an event counter, a local socket.
+fn is_between_threads(fd: i32) -> bool {
+    // SAFETY: plain data, filled by the call.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the record is live.
+    if unsafe { sys::raw(libc::SYS_fstat, [fd as usize, &raw mut stat as usize, 0, 0, 0, 0]) }.is_err() {
+        return false;
+    }
+    match stat.st_mode & libc::S_IFMT {
+        libc::S_IFIFO | 0 => true,
+        libc::S_IFSOCK => {
+            let (mut domain, mut len) = (0i32, 4u32);
+            let args = [
+                fd as usize,
+                libc::SOL_SOCKET as usize,
+                libc::SO_DOMAIN as usize,
+                &raw mut domain as usize,
+                &raw mut len as usize,
+                0,
+            ];
+            // SAFETY: both records are live.
+            let asked = unsafe { sys::raw(libc::SYS_getsockopt, args) };
+            asked.is_ok() && domain == libc::AF_UNIX
+        }
+        _ => false,
+    }
+}
+
+/// A cell for a new slot: a shared one while there are any, then one that nobody looks at.
+fn cell() -> *mut ThreadCell {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    static SPARE: preload::arena::Arena = preload::arena::Arena::new();
+    const SPARE_BYTES: usize = 1 << 30;
+    if let Some(shared) = shared::get() {
+        let at = NEXT.fetch_add(1, Relaxed);
+        if let Some(cell) = shared.threads.get(at as usize) {
+            shared.counts.threads.fetch_max(at + 1, Relaxed);
+            return &raw const *cell as *mut ThreadCell;
+        }
+    }
+    let _ = SPARE.reserve(SPARE_BYTES);
+    match SPARE.take(core::alloc::Layout::new::<ThreadCell>()) {
+        Some(memory) => memory.cast::<ThreadCell>().as_ptr(),
+        // Threads without memory share an account: wrong delays for them, but no fault.
+        None => {
+            static LAST: ThreadCell = ThreadCell {
+                doing: AtomicU32::new(0),
+                tid: AtomicU32::new(0),
+                paid: AtomicU64::new(0),
+                paused_ns: AtomicU64::new(0),
+            };
+            &raw const LAST as *mut ThreadCell
+        }
+    }
+}
