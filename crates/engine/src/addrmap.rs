@@ -28,6 +28,10 @@ pub enum Point {
 }
 
 const CONCLUDES: u32 = 1 << 27;
+/// The block's borrowed registers are in their slots.
+const BORROWED: u32 = 1 << 28;
+/// The instruction's events have been noted: not a place for an asynchronous signal.
+const NOTED: u32 = 1 << 29;
 
 const POINTS: [Point; 7] = [
     Point::Before,
@@ -50,12 +54,17 @@ pub struct Mapped {
     pub point: Point,
     /// For [`Point::Borrowed`], the register.
     pub reg: u8,
+    /// The block's borrowed registers are in their slots.
+    pub borrowed: bool,
+    /// The instruction's events have been noted.
+    pub noted: bool,
 }
 
 /// All maps.
 #[derive(Default)]
 pub struct AddressMaps {
     pool: Vec<u32>,
+    marks: u32,
 }
 
 impl AddressMaps {
@@ -68,7 +77,24 @@ impl AddressMaps {
     pub fn add(&mut self, offset: u64, len: usize, point: Point, reg: u8) {
         debug_assert!(offset < 1 << 16);
         let place = offset as u32 & 0xffff | (len as u32 & 15) << 16;
-        self.pool.push(place | u32::from(reg & 15) << 20 | (point as u32) << 24);
+        self.pool.push(place | u32::from(reg & 15) << 20 | (point as u32) << 24 | self.marks);
+    }
+
+    /// From now on, points are where the block's borrowed registers are in their slots (or no more).
+    pub fn set_borrowed(&mut self, on: bool) {
+        self.marks = if on { BORROWED } else { 0 };
+    }
+
+    /// From now on, points are behind the noting of their instruction's events, until the block's end.
+    pub fn set_noted(&mut self) {
+        self.marks |= NOTED;
+    }
+
+    /// The last point added is behind the noting of its instruction's events.
+    pub fn noted(&mut self) {
+        if let Some(w) = self.pool.last_mut() {
+            *w |= NOTED;
+        }
     }
 
     /// The last point added concludes its instruction: later words belong to the next.
@@ -93,6 +119,7 @@ impl AddressMaps {
 
     /// Ends a block's run.
     pub fn finish(&mut self) {
+        self.marks = 0;
         self.pool.push(u32::MAX);
     }
 
@@ -152,7 +179,14 @@ impl Iterator for Walk<'_> {
                 continue;
             }
             let pc = if point == Point::After { self.pc.wrapping_add(len) } else { self.pc };
-            let mapped = Mapped { pc, index: self.index, point, reg: (w >> 20 & 15) as u8 };
+            let mapped = Mapped {
+                pc,
+                index: self.index,
+                point,
+                reg: (w >> 20 & 15) as u8,
+                borrowed: w & BORROWED != 0,
+                noted: w & NOTED != 0,
+            };
             if w & CONCLUDES != 0 {
                 self.pc = self.pc.wrapping_add(len);
                 self.index += 1;

@@ -64,6 +64,8 @@ pub struct Block {
     pub bump: u8,
     /// Its address map.
     pub map: u32,
+    /// Registers lent to the client, as bits.
+    pub borrowed: u16,
     /// False once flushed.
     pub live: bool,
     /// Hash of the bytes that it was made from, if the program may write them; 0 otherwise.

@@ -36,10 +36,13 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
     let mut regions = Regions::default();
     regions.read_own(&ours);
     let miss = trampoline::enter_indirect as *const () as u64;
-    let Some(low) = LowTables::new(&regions, miss) else {
+    let call_miss = trampoline::enter_call as *const () as u64;
+    let call_miss = (C::EVENTS.calls && boot.flags & flags::NO_CLIENT == 0).then_some(call_miss);
+    let Some(low) = LowTables::new(&regions, miss, call_miss) else {
         bug::report(b"no free address below 2 GB", 0, 0);
     };
     let client = client(&boot);
+    let layout = client.slabs(&boot);
     let mut engine = Engine {
         client,
         boot,
@@ -53,7 +56,9 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         suspended: Default::default(),
         call_sites: Default::default(),
         cached_sites: Default::default(),
-        slabs: Slabs::new(boot.shared_base + boot.shared_fixed_bytes, boot.slab_count),
+        slabs: Slabs::new(layout),
+        arrivals: Default::default(),
+        plan: Default::default(),
         signals: signal::Actions::default(),
         sb: Superblock::new(),
         live_before: Vec::new(),

@@ -143,7 +143,7 @@ impl<C: Client> Engine<C> {
                     let site = jmp_exit(&mut s.hot);
                     self.direct_exit(s, t.block, site, target);
                 }
-                None => self.emit_indirect(s, t.block, t.cached),
+                None => self.emit_indirect(s, t.block, t.cached, true),
             }
         }
     }
@@ -156,10 +156,10 @@ impl<C: Client> Engine<C> {
     ///   mov r11, gs:[spill_t]
     ///   jmp target
     /// ```
-    pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool) {
-        if !cached || self.conservative {
+    pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool, call: bool) {
+        if !cached || self.conservative || self.events().calls {
             s.hot.store_gs(off::SPILL_S, reg::RCX);
-            s.hot.table_jump(self.low.branches());
+            s.hot.table_jump(self.branch_table(call));
             return;
         }
         let id = self.new_exit(Exit {

@@ -1,9 +1,30 @@
 //! What a client of the engine may see and add.
 //!
-//! A client is compiled into the same image as the engine (calls to it are static). It runs under the engine
-//! lock, inside the program: no panics by design, no blocking, no memory but the engine's.
+//! A client is compiled into the same image as the engine (calls to it are static). It runs inside the program: no
+//! panics by design, no blocking, no memory but the engine's.
+//!
+//! Methods with `self` run under the engine lock, while code is made or a thread comes or goes. The associated
+//! functions without `self` ([`Client::called`], `range`, `before_syscall`, ...) run in the thread that they are
+//! about, in parallel with others and without any lock: what they share they must synchronise themselves.
+//!
+//! Events and what a client may emit for them: `events.rs`. A client that wants none of them (`EVENTS` left as it is)
+//! pays for none.
 
+use crate::access::Access;
+use crate::events::{Emit, Events, Piece, SignalEntry, Thread};
 use crate::superblock::{Insn, Superblock};
+use wire::boot::Boot;
+
+/// Where the threads' slabs lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlabLayout {
+    /// The first one.
+    pub base: u64,
+    /// Their number.
+    pub count: u64,
+    /// From one to the next, at least `wire::slab::PRIVATE_BYTES`.
+    pub stride: u64,
+}
 
 /// Displacements from gs of two counters, for the iterations of a string instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +47,97 @@ impl StringCounters {
 
 /// A client.
 pub trait Client: Sized + 'static {
+    /// What it wants to see.
+    const EVENTS: Events = Events::NONE;
+
+    /// Where slabs lie: behind the fixed part of the shared memory, unless the client has reserved another range (its
+    /// own mapping, none of the program's). The engine maps the private part of each slab itself.
+    fn slabs(&self, boot: &Boot) -> SlabLayout {
+        SlabLayout {
+            base: boot.shared_base + boot.shared_fixed_bytes,
+            count: boot.slab_count,
+            stride: wire::slab::STRIDE,
+        }
+    }
+
+    /// An access of `sb.insns[a.index]` is about to be made: emit what notes it. Called in program order, and within
+    /// an instruction in the order of its operands.
+    fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
+        let _ = (e, sb, a);
+    }
+
+    /// The routine at `callee` is about to be entered by a call: emit what notes it. The return address is, or will
+    /// be, at `rsp + e.return_address_offset`. `site` is the address of the call instruction, if it is known.
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64, site: Option<u64>) {
+        let _ = (e, callee, site);
+    }
+
+    /// A return is about to be made, with its return address at rsp: emit what notes it. The activation that
+    /// ends is the one whose return address lay there; those above it on the client's stack were left by longjmp or
+    /// an exception.
+    fn ret(&mut self, e: &mut Emit<'_>) {
+        let _ = e;
+    }
+
+    /// A jump to `target` is about to be made that [`Client::is_tail`] calls a tail call, with the return address at
+    /// rsp: emit what notes it.
+    fn tail(&mut self, e: &mut Emit<'_>, target: u64) {
+        self.ret(e);
+        self.call(e, target, None);
+    }
+
+    /// Is a jump from the instruction at `from` (`None` for an indirect one, whose origin is unknown) to `target` a
+    /// call of another routine that returns to this one's caller?
+    fn is_tail(&mut self, from: Option<u64>, target: u64) -> bool {
+        let _ = (from, target);
+        false
+    }
+
+    /// A clean call that [`Emit::call_out`] emitted.
+    fn called(t: &mut Thread<'_>, token: u32, value: u64) {
+        let _ = (t, token, value);
+    }
+
+    /// Memory is about to be (or, for `repe cmps` and `repne scas`, was) accessed by an instruction whose accesses show
+    /// only at run time: a string instruction's range, the elements of a masked or gathered vector, an `xsave` area.
+    fn range(t: &mut Thread<'_>, piece: &Piece) {
+        let _ = (t, piece);
+    }
+
+    /// System call `n` is about to be made with these arguments.
+    fn before_syscall(t: &mut Thread<'_>, n: u64, args: &[u64; 6]) {
+        let _ = (t, n, args);
+    }
+
+    /// A system call has returned `result`. `syscalls::for_each_range` tells which memory it read and wrote. Not
+    /// called for those that do not return.
+    fn after_syscall(t: &mut Thread<'_>, n: u64, args: &[u64; 6], result: i64) {
+        let _ = (t, n, args, result);
+    }
+
+    /// A signal handler is about to run.
+    fn signal_enter(t: &mut Thread<'_>, entry: &SignalEntry) {
+        let _ = (t, entry);
+    }
+
+    /// A signal handler returned; the program goes on with this pc and stack pointer. (One that is left by longjmp
+    /// does not come here.)
+    fn signal_return(t: &mut Thread<'_>, pc: u64, sp: u64) {
+        let _ = (t, pc, sp);
+    }
+
     /// A superblock was decoded and is about to be translated.
     fn block(&mut self, sb: &Superblock);
 
     /// The counter (a displacement from gs) that is to grow by one each time control passes along
     /// `sb.insns[..count]` from the start; `None` for no counting.
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32>;
+
+    /// What that counter grows by.
+    fn path_amount(&mut self, sb: &Superblock, count: usize) -> u32 {
+        let _ = (sb, count);
+        1
+    }
 
     /// Counters for the iterations of a repeated string instruction; the repeat count is added to each.
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters>;

@@ -7,6 +7,7 @@ use crate::addrmap::AddressMaps;
 use crate::block::{Blocks, ExitKind, NONE};
 use crate::cache::Cache;
 use crate::client::Client;
+use crate::events::Thread;
 use crate::lock::SpinLock;
 use crate::lookup::LowTables;
 use crate::pages::Pages;
@@ -15,7 +16,7 @@ use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::translate::Trouble;
-use crate::{bug, signal};
+use crate::{bug, complex, signal};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use iced_x86::Encoder;
@@ -51,6 +52,8 @@ pub struct Engine<C> {
     pub(crate) counting: bool,
     pub(crate) conservative: bool,
     pub(crate) return_miss: u64,
+    pub(crate) arrivals: crate::edges::Arrivals,
+    pub(crate) plan: crate::instrument::Plan,
 }
 
 /// The engine under its lock; the address of this is in every thread's state.
@@ -130,6 +133,10 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         crate::syscall::efault(shared, st);
         return;
     }
+    if reason == Reason::Client as u32 {
+        clean_call::<C>(st);
+        return;
+    }
     if reason == Reason::ThreadStart as u32 {
         crate::thread::started(shared, st);
         return;
@@ -148,7 +155,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
                 }
                 // Its place was flushed. The way here has counted the call, and so will the block that makes it.
                 let mut sb = core::mem::take(&mut e.sb);
-                sb.decode(&e.regions, exit.target, 1);
+                e.decode(&mut sb, exit.target, 1);
                 if e.counting {
                     e.client.path_cut(st.this as u64, &sb, 0, Some(1));
                 }
@@ -171,13 +178,33 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         r if r == Reason::Indirect as u32 => {
             let pc = st.target;
             let to = e.go_to(st, pc);
-            if to != NONE {
+            if to != NONE && !e.arrive(st, pc, to, false) {
                 e.indirect_entry(pc, to);
+            }
+        }
+        r if r == Reason::Call as u32 => {
+            let pc = st.target;
+            let to = e.go_to(st, pc);
+            if to != NONE {
+                e.arrive(st, pc, to, true);
             }
         }
         _ => {
             let pc = st.target;
             e.go_to(st, pc);
         }
+    }
+}
+
+/// A call out of instrumentation.
+fn clean_call<C: Client>(st: &mut ThreadState) {
+    let (token, value, borrowed) = (st.exit_id, st.call_value, st.call_borrowed as u32);
+    let mut t = Thread::new(st, borrowed);
+    if token == complex::TOKEN {
+        // SAFETY: `instrument.rs` put the address of a leaked description there.
+        let c = unsafe { &*(value as *const complex::Complex) };
+        c.run::<C>(&mut t);
+    } else {
+        C::called(&mut t, token, value);
     }
 }

@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod access;
 pub mod addrmap;
 pub mod appmem;
 pub mod block;
@@ -24,14 +25,19 @@ pub mod bug;
 pub mod cache;
 mod callret;
 pub mod client;
+mod complex;
+mod edges;
 pub mod emit;
 pub mod engine;
+pub mod events;
 pub mod heap;
+mod instrument;
 pub mod kernel;
 mod link;
 pub mod liveness;
 pub mod lock;
 pub mod lookup;
+pub mod modrm;
 pub mod pages;
 pub mod region;
 mod sigcall;

@@ -14,24 +14,38 @@ pub const ENTRIES: u64 = 1 << 16;
 /// Bytes of the system call table, one per low half of `rax`.
 pub const SYSCALLS: u64 = 1 << 16;
 
+/// Index of the first entry of the table for calls, behind the other two tables.
+const CALLS_FIRST: u64 = ENTRIES + SYSCALLS / 8;
+
+fn bytes(calls: bool) -> u64 {
+    (CALLS_FIRST + if calls { ENTRIES } else { 0 }) * 8
+}
+
 /// Tables in low memory.
 pub struct LowTables {
     base: u64,
+    calls: bool,
 }
 
 impl LowTables {
-    /// Finds room and fills the table with `miss`. `None`: nothing free below 2 GB.
-    pub fn new(regions: &Regions, miss: u64) -> Option<LowTables> {
-        let bytes = ENTRIES * 8 + SYSCALLS;
+    /// Finds room and fills the table with `miss`, and another one for calls, where they are told from jumps, with
+    /// `call_miss`. `None`: nothing free below 2 GB.
+    pub fn new(regions: &Regions, miss: u64, call_miss: Option<u64>) -> Option<LowTables> {
+        let bytes = bytes(call_miss.is_some());
         let base = (1..96u64).map(|k| 0x7f00_0000 - k * (16 << 20)).find_map(|base| {
             if !regions.is_free(base, base + bytes) {
                 return None;
             }
             sys::map_anonymous(base, bytes, mm::RW, mm::MAP_FIXED_NOREPLACE).filter(|got| *got == base)
         })?;
-        let t = LowTables { base };
+        let t = LowTables { base, calls: call_miss.is_some() };
         for i in 0..ENTRIES {
             t.write(i, miss);
+        }
+        if let Some(call_miss) = call_miss {
+            for i in 0..ENTRIES {
+                t.write(CALLS_FIRST + i, call_miss);
+            }
         }
         Some(t)
     }
@@ -46,9 +60,25 @@ impl LowTables {
         (self.base + ENTRIES * 8) as u32
     }
 
+    /// Address of the table for calls.
+    pub fn calls(&self) -> u32 {
+        (self.base + CALLS_FIRST * 8) as u32
+    }
+
     /// The range, which is not the program's.
     pub fn range(&self) -> (u64, u64) {
-        (self.base, self.base + ENTRIES * 8 + SYSCALLS)
+        (self.base, self.base + bytes(self.calls))
+    }
+
+    /// Calls of `pc` now go to `entry`.
+    pub fn set_call(&self, pc: u64, entry: u64) {
+        self.write(CALLS_FIRST + index(pc), entry);
+    }
+
+    /// Where calls of `pc` go now.
+    pub fn get_call(&self, pc: u64) -> u64 {
+        // SAFETY: inside the table, which exists where calls are told from jumps.
+        unsafe { ((self.base + (CALLS_FIRST + index(pc)) * 8) as *const u64).read_volatile() }
     }
 
     fn write(&self, index: u64, to: u64) {

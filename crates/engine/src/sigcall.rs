@@ -3,6 +3,7 @@
 use crate::appmem;
 use crate::client::Client;
 use crate::engine::Engine;
+use crate::events::{Events, Thread};
 use crate::kernel::*;
 use crate::signal::{set_kernel_action, set_kernel_mask};
 use crate::state::ThreadState;
@@ -107,10 +108,13 @@ pub(crate) fn sigaltstack(st: &mut ThreadState, a: [u64; 6]) -> i64 {
 
 /// `rt_sigreturn`: goes on at what the program's frame says, through a copy of it on the engine's stack that leads
 /// into the cache. Returns only if the frame is unreadable.
-pub(crate) fn sigreturn(st: &mut ThreadState) -> i64 {
+pub(crate) fn sigreturn<C: Client>(st: &mut ThreadState) -> i64 {
     let Some(mut uc) = appmem::read::<UContext>(st.gpr[gpr::RSP]) else {
         crate::bug::fatal(b"the program returned from a signal with a bad stack pointer");
     };
+    if C::EVENTS != Events::NONE {
+        C::signal_return(&mut Thread::new(st, 0), uc.rip, uc.gpr(gpr::RSP));
+    }
     let alt = uc.stack;
     if alt.flags & SS_DISABLE != 0 || alt.size >= 2048 {
         st.signals.altstack = Stack { flags: alt.flags & (SS_DISABLE | SS_AUTODISARM), ..alt };
@@ -126,7 +130,7 @@ pub(crate) fn sigreturn(st: &mut ThreadState) -> i64 {
     st.spill_t = uc.gpr(gpr::R11);
     st.spill_s = uc.gpr(gpr::RCX);
     uc.set_gpr(gpr::R11, uc.rip);
-    uc.rip = trampoline::enter_indirect as *const () as u64;
+    uc.rip = trampoline::enter_resume as *const () as u64;
     uc.rflags &= !0x100;
     // SAFETY: the kernel reads the frame from the stack pointer and never comes back here; the target reads r11
     // and the two slots set above. Nothing on this stack is needed any more.

@@ -18,11 +18,13 @@ use crate::addrmap::{Mapped, Point};
 use crate::appmem;
 use crate::client::Client;
 use crate::engine::{Engine, Shared};
+use crate::events::{Events, SignalEntry, Thread};
 use crate::kernel::*;
 use crate::state::{self, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
 use crate::sys::{self, nr};
 use crate::{bug, trampoline};
 use core::arch::naked_asm;
+use iced_x86::{Decoder, DecoderOptions};
 
 const TRAP_FLAG: u64 = 0x100;
 const HANDLER_CLEARS: u64 = 0x400 | TRAP_FLAG | 0x1_0000;
@@ -183,7 +185,7 @@ impl<C: Client> Engine<C> {
         let done = if m.point == Point::After { m.index + 1 } else { m.index };
         let mut sb = core::mem::take(&mut self.sb);
         let max = if self.single_step() { 1 } else { crate::superblock::INSNS_MAX };
-        sb.decode(&self.regions, b.pc, max);
+        self.decode(&mut sb, b.pc, max);
         let past = m.index > b.bump.into() || m.index == usize::from(b.bump) && m.point != Point::Before;
         let counted = past.then_some(sb.insns.len());
         self.client.path_cut(st.this as u64, &sb, done, counted);
@@ -202,7 +204,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// Puts the program's registers into `uc`, which was interrupted at a mapped address.
-    fn recover(&self, st: &ThreadState, m: &Mapped, uc: &mut UContext) {
+    fn recover(&self, st: &ThreadState, id: u32, m: &Mapped, uc: &mut UContext) {
         match m.point {
             Point::Spilled => uc.set_gpr(gpr::R11, st.spill_t),
             Point::Borrowed => uc.set_gpr(m.reg.into(), st.spill_x),
@@ -210,6 +212,12 @@ impl<C: Client> Engine<C> {
         }
         if m.point == Point::After {
             uc.set_gpr(gpr::RCX, m.pc);
+        }
+        if m.borrowed {
+            let lent = self.blocks.list[id as usize].borrowed;
+            for r in (0..16).filter(|r| lent >> r & 1 != 0) {
+                uc.set_gpr(r, st.borrow[r]);
+            }
         }
         uc.rip = m.pc;
     }
@@ -256,6 +264,14 @@ impl<C: Client> Engine<C> {
                 set_kernel_action(s, &SigAction::default());
             }
         }
+        if C::EVENTS != Events::NONE {
+            let entry =
+                SignalEntry { signal: s, handler: action.handler, interrupted: pc, sp: uc.gpr(gpr::RSP) };
+            for n in 0..16 {
+                st.gpr[n] = uc.gpr(n);
+            }
+            C::signal_enter(&mut Thread::new(st, 0), &entry);
+        }
         let own = if action.flags & sa::NODEFER != 0 { 0 } else { sig::bit(s) };
         let base = if core::mem::take(&mut st.signals.waited) { st.signals.wait_mask } else { mask };
         st.signals.mask = (base | action.mask | own) & !sig::UNBLOCKABLE;
@@ -269,7 +285,7 @@ impl<C: Client> Engine<C> {
         st.spill_t = uc.gpr(gpr::R11);
         st.spill_s = uc.gpr(gpr::RCX);
         uc.set_gpr(gpr::R11, pc);
-        uc.rip = trampoline::enter_indirect as *const () as u64;
+        uc.rip = trampoline::enter_resume as *const () as u64;
         uc.rflags &= !TRAP_FLAG;
         uc.stack = engine_stack(st);
     }
@@ -335,11 +351,42 @@ impl<C: Client> Engine<C> {
                     self.cut(st, id, &m, st.gpr[gpr::RCX]);
                     m.pc
                 }
+                None if C::EVENTS.inline() => {
+                    // In the middle of instrumentation: step on from there.
+                    uc.rip = st.resume;
+                    uc.rflags |= TRAP_FLAG;
+                    return;
+                }
                 None => bug::report(b"a signal found no program address", 0, st.resume),
             }
         };
         uc.rip = pc;
         self.deliver(st, uc);
+    }
+
+    /// Is the instruction at a mapped address a repeated string instruction? It may take long: signals do not wait
+    /// for its end.
+    fn is_repeated(&self, m: &Mapped) -> bool {
+        // SAFETY: the engine lock is held; the bytes are dropped at once.
+        let code = unsafe { self.regions.code(m.pc, 15) };
+        let ins = Decoder::with_ip(64, code, m.pc, DecoderOptions::NONE).decode();
+        ins.is_string_instruction() && (ins.has_rep_prefix() || ins.has_repne_prefix())
+    }
+
+    /// A system call from the cache has returned with a signal waiting: the client hears of the call first.
+    fn syscall_returned(&self, st: &mut ThreadState, m: &Mapped, uc: &UContext) {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        if !self.events().syscalls || m.point != Point::After {
+            return;
+        }
+        // SAFETY: inside the cache, behind an emitted instruction.
+        let before = unsafe { ((uc.rip - 2) as *const [u8; 2]).read_unaligned() };
+        if before == SYSCALL {
+            for n in 0..16 {
+                st.gpr[n] = uc.gpr(n);
+            }
+            crate::syscall::tell_after::<C>(st);
+        }
     }
 
     /// A signal that arrived (or a step that ended) in the cache at `uc.rip`: deliver here, or step on.
@@ -348,9 +395,11 @@ impl<C: Client> Engine<C> {
         let waited = st.signals.wait_site == uc.rip && uc.gpr(gpr::RAX) as i64 == -crate::sys::errno::EINTR;
         st.signals.waited = waited;
         match self.mapped(uc.rip) {
-            Some((id, m)) => {
+            // Behind the noting of the instruction's events: it must be executed first, or they would be noted twice.
+            Some((id, m)) if !m.noted || !st.signals.leave_block && self.is_repeated(&m) => {
+                self.syscall_returned(st, &m, uc);
                 self.cut(st, id, &m, uc.gpr(gpr::RCX));
-                self.recover(st, &m, uc);
+                self.recover(st, id, &m, uc);
                 if st.signals.queued != 0 {
                     st.signals.leave_block = false;
                     self.deliver(st, uc);
@@ -361,7 +410,7 @@ impl<C: Client> Engine<C> {
                     self.resume_at(st, uc, pc);
                 }
             }
-            None => uc.rflags |= TRAP_FLAG,
+            _ => uc.rflags |= TRAP_FLAG,
         }
     }
 
@@ -379,7 +428,7 @@ impl<C: Client> Engine<C> {
         };
         let (at, rcx) = (uc.rip, uc.gpr(gpr::RCX));
         self.cut(st, id, &m, rcx);
-        self.recover(st, &m, uc);
+        self.recover(st, id, &m, uc);
         let mut info = *info;
         // Where the faulting address is the instruction's own.
         if matches!(s, sig::ILL | sig::FPE) || s == sig::TRAP && info.rest[0] == at {

@@ -14,6 +14,10 @@ use core::mem::offset_of;
 /// Offset of the return cache in a slab; one 8-byte cache address for each value of the low 16 bits of an
 /// application return address.
 pub const RETURN_CACHE_OFFSET: u64 = 0x1_0000;
+/// Offset of the client's own memory in a slab.
+pub const CLIENT_AREA_OFFSET: u64 = 0x8000;
+/// Its length.
+pub const CLIENT_AREA_BYTES: u64 = RETURN_CACHE_OFFSET - CLIENT_AREA_OFFSET;
 /// Top of the engine's stack in a slab.
 pub const ENGINE_STACK_TOP: u64 = 0xe_0000;
 /// The engine's alternate signal stack in a slab.
@@ -41,6 +45,10 @@ pub enum Reason {
     Efault = 6,
     /// A new thread, for the first time.
     ThreadStart = 5,
+    /// An indirect call that the table does not know, where calls are told from jumps.
+    Call = 8,
+    /// Go on at `target`: no branch of the program leads there.
+    Resume = 9,
 }
 
 /// Room for xmm0 to xmm15.
@@ -100,6 +108,14 @@ pub struct ThreadState {
     pub slab: u32,
     /// Kernel thread id.
     pub tid: u32,
+    /// Values of the registers that instrumentation borrows, by machine number.
+    pub borrow: [u64; 16],
+    /// Argument of a clean call.
+    pub call_value: u64,
+    /// Registers that are borrowed at a clean call, as bits.
+    pub call_borrowed: u64,
+    /// rcx before a repeated string instruction whose length shows only afterwards.
+    pub string_count: u64,
     /// The low vector registers while the engine runs; it is compiled for SSE2 and touches nothing wider.
     pub xmm: VectorArea,
     /// Signals.
@@ -113,6 +129,10 @@ pub mod off {
     pub const fn gpr(n: u8) -> i32 {
         (offset_of!(ThreadState, gpr) + n as usize * 8) as i32
     }
+    /// Offset of a borrowed register's slot.
+    pub const fn borrow(n: u8) -> i32 {
+        (offset_of!(ThreadState, borrow) + n as usize * 8) as i32
+    }
     macro_rules! offsets { ($($name:ident = $field:ident),* $(,)?) => {
         $(#[doc = concat!("Offset of `", stringify!($field), "`.")]
         pub const $name: i32 = offset_of!(ThreadState, $field) as i32;)*
@@ -120,10 +140,11 @@ pub mod off {
     offsets! { THIS = this, GPR = gpr, RFLAGS = rflags, RESUME = resume, SPILL_T = spill_t, SPILL_S = spill_s,
     SPILL_X = spill_x, TARGET = target, EXIT_ID = exit_id, PEND = pend, ENGINE_SP = engine_sp, ENTRY = entry,
     ENTER_EXIT = enter_exit, ENTER_INDIRECT = enter_indirect, ENTER_SYSCALL = enter_syscall,
-    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, MASTER = master, SYSCALL = syscall, ENTER_EFAULT = enter_efault, ENTER_CACHED = enter_cached, XMM = xmm }
+    ENTER_CLIENT = enter_client, RETURN_MISS = return_miss, MASTER = master, SYSCALL = syscall, ENTER_EFAULT = enter_efault, ENTER_CACHED = enter_cached, XMM = xmm,
+    CALL_VALUE = call_value, CALL_BORROWED = call_borrowed, STRING_COUNT = string_count }
 }
 
-const _: () = assert!(size_of::<ThreadState>() <= RETURN_CACHE_OFFSET as usize);
+const _: () = assert!(size_of::<ThreadState>() <= CLIENT_AREA_OFFSET as usize);
 const _: () = assert!(RETURN_CACHE_OFFSET + 0x8_0000 < ENGINE_STACK_TOP);
 
 /// The current thread's state.

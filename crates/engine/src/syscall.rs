@@ -23,6 +23,7 @@ use crate::block::{Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::reg;
 use crate::engine::{Engine, Shared};
+use crate::events::Thread;
 use crate::kernel::{SIG_IGN, sig};
 use crate::region::Region;
 use crate::state::{ThreadState, off};
@@ -69,6 +70,9 @@ impl<C: Client> Engine<C> {
         for &n in HOOKED {
             self.low.hook(n, true);
         }
+        if self.events().syscalls {
+            (0..=0xffff).for_each(|n| self.low.hook(n, true));
+        }
     }
 
     /// Emits a system call.
@@ -110,13 +114,17 @@ impl<C: Client> Engine<C> {
         debug_assert_eq!(s.hot.here(), self.blocks.exits[site as usize].stub + GO_OFFSET);
         s.hot.bytes(&[0x0f, 0x05]); // syscall
         self.maps.add(s.hot.here() - entry, len, Point::After, 0);
-        s.hot.bytes(&[0x48, 0x8d, 0x48, errno::EFAULT as u8]); // lea rcx, [rax+EFAULT]
-        self.maps.add(s.hot.here() - entry, len, Point::After, 0);
         let efault = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, site);
         s.cold.jmp(self.cache.arena(s.arena).to_efault);
-        s.hot.bytes(&[0xe3, 2, 0xeb, 5]); // jrcxz to the next but one
-        s.hot.jmp(efault);
+        if self.events().syscalls {
+            s.hot.jmp(efault); // always: the client is told
+        } else {
+            s.hot.bytes(&[0x48, 0x8d, 0x48, errno::EFAULT as u8]); // lea rcx, [rax+EFAULT]
+            self.maps.add(s.hot.here() - entry, len, Point::After, 0);
+            s.hot.bytes(&[0xe3, 2, 0xeb, 5]); // jrcxz to the next but one
+            s.hot.jmp(efault);
+        }
         self.maps.add(s.hot.here() - entry, len, Point::After, 0);
         s.hot.load_address(reg::RCX, next);
         self.blocks.exits[site as usize].site = s.hot.here();
@@ -129,11 +137,17 @@ impl<C: Client> Engine<C> {
 pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState) {
     let n = st.gpr[0];
     let a = [st.gpr[7], st.gpr[6], st.gpr[2], st.gpr[10], st.gpr[8], st.gpr[9]];
-    let site = shared.lock.lock().blocks.exits[st.exit_id as usize];
+    let (site, told) = {
+        let e = shared.lock.lock();
+        (e.blocks.exits[st.exit_id as usize], e.events().syscalls)
+    };
     if st.pend != 0 {
         // A signal first; the call is made again after it.
         st.resume = site.stub;
         return;
+    }
+    if told {
+        C::before_syscall(&mut Thread::new(st, 0), n, &a);
     }
     st.resume = site.site;
     st.gpr[1] = site.target;
@@ -155,7 +169,7 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         nr::RT_SIGACTION => shared.lock.lock().sigaction(st, a),
         nr::RT_SIGPROCMASK => sigcall::sigprocmask(st, a),
         nr::SIGALTSTACK => sigcall::sigaltstack(st, a),
-        nr::RT_SIGRETURN => sigcall::sigreturn(st),
+        nr::RT_SIGRETURN => sigcall::sigreturn::<C>(st),
         nr::CLONE | nr::CLONE3 | nr::FORK | nr::VFORK => thread::clone(shared, st, n, a, site.target),
         nr::EXIT => thread::exit(shared, st, a),
         nr::EXIT_GROUP => {
@@ -167,10 +181,23 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         }
         nr::EXECVE | nr::EXECVEAT => exec(shared, st, n, a),
         nr::ARCH_PRCTL => arch_prctl(a),
-        // SAFETY: the program's own call, passed on as it is.
-        _ => unsafe { sys::call(n, a) },
+        _ => {
+            // Looked at for the client alone: made from the cache, so that a signal interrupts it as any other.
+            st.resume = site.stub + GO_OFFSET - 9;
+            return;
+        }
     };
     st.gpr[0] = result as u64;
+    if told {
+        C::after_syscall(&mut Thread::new(st, 0), n, &a, result);
+    }
+}
+
+/// Tells the client about a system call made from the cache, whose registers are in the state.
+pub(crate) fn tell_after<C: Client>(st: &mut ThreadState) {
+    let a = [st.gpr[7], st.gpr[6], st.gpr[2], st.gpr[10], st.gpr[8], st.gpr[9]];
+    let (n, result) = (st.syscall, st.gpr[0] as i64);
+    C::after_syscall(&mut Thread::new(st, 0), n, &a, result);
 }
 
 /// The mask that a call waits with, if it has one.
@@ -184,15 +211,22 @@ fn wait_mask(n: u64, a: [u64; 6]) -> Option<u64> {
     if at == 0 { None } else { appmem::read::<u64>(at) }
 }
 
-/// A call returned EFAULT: if pages of the program are write-protected by us, one of them may be why. They get
+/// A call returned EFAULT (or, where the client is told, anything): if pages of the program are write-protected by us, one of them may be why. They get
 /// their permission back, their translations go, and the call is made again; the second time there are none.
 pub(crate) fn efault<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
     let mut e = shared.lock.lock();
     let site = e.blocks.exits[st.exit_id as usize];
     st.gpr[1] = site.target;
     st.resume = site.site;
-    let pages: alloc::vec::Vec<u64> = e.pages.protected().collect();
+    let failed = st.gpr[0] as i64 == -errno::EFAULT;
+    let pages: alloc::vec::Vec<u64> =
+        if failed { e.pages.protected().collect() } else { alloc::vec::Vec::new() };
     if pages.is_empty() {
+        let told = e.events().syscalls;
+        drop(e);
+        if told {
+            tell_after::<C>(st);
+        }
         return;
     }
     for page in pages {

@@ -1,9 +1,10 @@
 //! Threads: their slabs, and how they start and end.
 
-use crate::client::Client;
+use crate::client::{Client, SlabLayout};
 use crate::engine::{Engine, Shared, entry};
+use crate::events::Events;
 use crate::kernel::{SS_DISABLE, sig};
-use crate::state::{ENGINE_STACK_TOP, ThreadState, off};
+use crate::state::{CLIENT_AREA_BYTES, CLIENT_AREA_OFFSET, ENGINE_STACK_TOP, ThreadState, off};
 use crate::sys::{self, mm, nr};
 use crate::{appmem, signal, trampoline};
 use alloc::boxed::Box;
@@ -12,29 +13,28 @@ use wire::slab;
 
 /// Which slabs are in use.
 pub struct Slabs {
-    base: u64,
-    count: u64,
+    layout: SlabLayout,
     /// Slabs that were ever taken.
     pub taken: u64,
     free: Vec<u32>,
 }
 
 impl Slabs {
-    /// `count` slabs from `base` on.
-    pub fn new(base: u64, count: u64) -> Slabs {
-        Slabs { base, count, taken: 0, free: Vec::new() }
+    /// None taken yet.
+    pub fn new(layout: SlabLayout) -> Slabs {
+        Slabs { layout, taken: 0, free: Vec::new() }
     }
 
     /// Address of a slab.
     pub fn address(&self, slab: u32) -> u64 {
-        self.base + u64::from(slab) * slab::STRIDE
+        self.layout.base + u64::from(slab) * self.layout.stride
     }
 
     fn take(&mut self) -> Option<(u32, bool)> {
         if let Some(s) = self.free.pop() {
             return Some((s, false));
         }
-        if self.taken >= self.count {
+        if self.taken >= self.layout.count {
             return None;
         }
         self.taken += 1;
@@ -60,6 +60,10 @@ impl<C: Client> Engine<C> {
         // valid state, and nobody else uses the slab.
         let st = unsafe {
             core::ptr::write_bytes(state, 0, 1);
+            let area = (at + CLIENT_AREA_OFFSET) as *mut u8;
+            if !fresh && C::EVENTS != Events::NONE {
+                core::ptr::write_bytes(area, 0, CLIENT_AREA_BYTES as usize);
+            }
             &mut *state
         };
         st.this = state;

@@ -33,6 +33,42 @@ pub extern "C" fn enter_indirect() {
     )
 }
 
+/// An indirect call, where calls are told from jumps: as [`enter_indirect`].
+#[unsafe(naked)]
+pub extern "C" fn enter_call() {
+    naked_asm!(
+        "mov gs:[{target}], r11",
+        "mov rcx, gs:[{s}]",
+        "mov r11, gs:[{t}]",
+        "mov gs:[{rax}], rax",
+        "mov eax, 8",
+        "jmp {common}",
+        target = const off::TARGET,
+        s = const off::SPILL_S,
+        t = const off::SPILL_T,
+        rax = const off::gpr(0),
+        common = sym common
+    )
+}
+
+/// Goes on at the program address in r11, registers as for [`enter_indirect`]: after signals.
+#[unsafe(naked)]
+pub extern "C" fn enter_resume() {
+    naked_asm!(
+        "mov gs:[{target}], r11",
+        "mov rcx, gs:[{s}]",
+        "mov r11, gs:[{t}]",
+        "mov gs:[{rax}], rax",
+        "mov eax, 9",
+        "jmp {common}",
+        target = const off::TARGET,
+        s = const off::SPILL_S,
+        t = const off::SPILL_T,
+        rax = const off::gpr(0),
+        common = sym common
+    )
+}
+
 /// A system call that is looked at.
 #[unsafe(naked)]
 pub extern "C" fn enter_syscall() {

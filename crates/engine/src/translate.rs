@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::emit::{Asm, Reg, patch_rel32, reg};
 use crate::engine::Engine;
 use crate::liveness;
+use crate::modrm::{Alu, Mem, Size};
 use crate::pages;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
@@ -45,7 +46,11 @@ pub(crate) struct Tail {
 struct Pending {
     site: u64,
     target: u64,
-    counter: Option<(i32, bool)>,
+    counter: Option<(i32, bool, u32)>,
+    /// Registers that are lent there and must be given back.
+    lent: (u16, [Reg; crate::events::SCRATCH_MAX]),
+    /// A tail call, and whether flags are live on it.
+    tail: Option<(crate::edges::Edge, bool)>,
 }
 
 /// Where code goes while a chain is made.
@@ -97,7 +102,9 @@ impl<C: Client> Engine<C> {
         let mut junction = NONE;
         for depth in 0..CHAIN_MAX {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
-            self.sb.decode(&self.regions, at, max);
+            let mut sb = core::mem::take(&mut self.sb);
+            self.decode(&mut sb, at, max);
+            self.sb = sb;
             let trouble = match self.sb.end {
                 End::NotExecutable { pc, at } => Some(Trouble::NotExecutable { pc, at }),
                 End::Unsupported { pc } => Some(Trouble::Unsupported(pc)),
@@ -170,6 +177,7 @@ impl<C: Client> Engine<C> {
             arena: s.arena as u16,
             bump: u8::MAX,
             map: self.maps.next(),
+            borrowed: self.plan.borrowed,
             live: true,
             source: 0,
         });
@@ -202,17 +210,37 @@ impl<C: Client> Engine<C> {
         }
         self.page_list = pages;
         let mut side = 0;
+        self.lend(s, entry);
+        let lent = (self.plan.borrowed, self.plan.scratch);
         for k in 0..n {
             let insn = self.sb.insns[k];
-            if let Some((at, counter, dead)) = bump
+            let bumped = bump.is_some_and(|b| b.0 == k);
+            if let Some((at, counter, dead, amount)) = bump
                 && at == k
             {
                 self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Before, 0);
-                bump_counter(&mut s.hot, counter, dead);
+                bump_counter(&mut s.hot, counter, dead, amount);
+            }
+            let noted = self.has_events(k, &insn);
+            if noted {
+                if !bumped {
+                    self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Before, 0);
+                }
+                self.note_events(s, k, &insn);
+            }
+            if insn.kind == Kind::End {
+                self.take_back(s);
+                if noted {
+                    self.maps.set_noted();
+                }
             }
             match insn.kind {
                 Kind::Plain | Kind::RipRelative(_) => {
-                    self.copy(s, entry, &insn, bump.is_some_and(|b| b.0 == k))
+                    self.copy(s, entry, &insn, bumped || noted);
+                    if noted {
+                        self.maps.noted();
+                        self.note_after(s, k, &insn);
+                    }
                 }
                 Kind::InlinedJump => {
                     self.maps
@@ -222,35 +250,42 @@ impl<C: Client> Engine<C> {
                     let target = insn.ins.near_branch_target();
                     let counter = if counting {
                         let dead = self.live_exits[side] == 0;
-                        self.client.path_counter(&self.sb, k + 1).map(|c| (c, dead))
+                        let amount = self.client.path_amount(&self.sb, k + 1);
+                        self.client.path_counter(&self.sb, k + 1).map(|c| (c, dead, amount))
                     } else {
                         None
                     };
+                    let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
+                    let tail = self.tail_of(&insn, target).map(|t| (t, live));
                     side += 1;
                     self.map_copy(entry, &insn, s.hot.here());
                     let site = cond_exit(&mut s.hot, &insn);
-                    s.pending.push(Pending { site, target, counter });
+                    s.pending.push(Pending { site, target, counter, lent, tail });
                 }
                 Kind::End => {}
             }
         }
-        if let Some((at, counter, dead)) = bump
+        if let Some((at, counter, dead, amount)) = bump
             && at == n
         {
-            bump_counter(&mut s.hot, counter, dead);
+            bump_counter(&mut s.hot, counter, dead, amount);
+        }
+        if self.sb.insns.last().is_none_or(|i| i.kind != Kind::End) {
+            self.take_back(s);
         }
         id
     }
 
     /// Where in the last stretch the path's counter is bumped: `(before which instruction, counter, may flags
     /// change)`.
-    fn place_bump(&mut self, n: usize) -> Option<(usize, i32, bool)> {
+    fn place_bump(&mut self, n: usize) -> Option<(usize, i32, bool, u32)> {
         let counter = self.client.path_counter(&self.sb, n)?;
+        let amount = self.client.path_amount(&self.sb, n);
         let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
         let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
         let last = if ends_with_insn { n - 1 } else { n };
         let dead = (first..=last).rev().find(|&k| self.live_before[k] == 0);
-        Some((dead.unwrap_or(last), counter, dead.is_some()))
+        Some((dead.unwrap_or(last), counter, dead.is_some(), amount))
     }
 
     /// Copies one instruction.
@@ -357,7 +392,8 @@ impl<C: Client> Engine<C> {
                 let l = last.expect("a conditional end has its jump");
                 self.map_copy(entry, &l, s.hot.here());
                 let site = cond_exit(&mut s.hot, &l);
-                s.pending.push(Pending { site, target, counter: None });
+                let tail = self.tail_of(&l, target).map(|t| (t, true));
+                s.pending.push(Pending { site, target, counter: None, lent: Default::default(), tail });
                 Some(next)
             }
             End::Call { target, next } => {
@@ -386,7 +422,8 @@ impl<C: Client> Engine<C> {
                 let l = last.expect("an indirect jump end has its jump");
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 self.load_target(s, entry, &l.ins);
-                self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand());
+                let forwards = self.in_forwarder();
+                self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand(), forwards);
                 None
             }
             End::Return { pop } => {
@@ -451,19 +488,22 @@ impl<C: Client> Engine<C> {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         for p in core::mem::take(&mut s.pending) {
-            match p.counter {
-                None => {
-                    self.direct_exit(s, id, p.site, p.target);
-                }
-                Some((counter, dead)) => {
-                    let stub = s.cold.here();
-                    // SAFETY: a displacement that this chain emitted; nothing runs it yet.
-                    unsafe { patch_rel32(p.site, stub) };
-                    bump_counter(&mut s.cold, counter, dead);
-                    let site = jmp_exit(&mut s.cold);
-                    self.direct_exit(s, id, site, p.target);
-                }
+            if p.counter.is_none() && p.lent.0 == 0 && p.tail.is_none() {
+                self.direct_exit(s, id, p.site, p.target);
+                continue;
             }
+            let stub = s.cold.here();
+            // SAFETY: a displacement that this chain emitted; nothing runs it yet.
+            unsafe { patch_rel32(p.site, stub) };
+            if let Some((counter, dead, amount)) = p.counter {
+                bump_counter(&mut s.cold, counter, dead, amount);
+            }
+            if let Some((edge, flags_live)) = p.tail {
+                self.note_exit_edge(s, edge, p.lent, flags_live);
+            }
+            crate::instrument::unspill(&mut s.cold, p.lent.0);
+            let site = jmp_exit(&mut s.cold);
+            self.direct_exit(s, id, site, p.target);
         }
         let first = self.blocks.list[id as usize].exits;
         self.blocks.list[id as usize].exit_count = (self.blocks.exits.len() as u32 - first) as u16;
@@ -560,15 +600,17 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
     a.jmp(here)
 }
 
-/// Adds one to a counter.
-fn bump_counter(a: &mut Asm, counter: i32, flags_dead: bool) {
-    if flags_dead {
-        a.inc_gs(counter);
-        return;
+/// Adds to a counter.
+fn bump_counter(a: &mut Asm, counter: i32, flags_dead: bool, amount: u32) {
+    match (flags_dead, amount) {
+        (_, 0) => return,
+        (true, 1) => return a.inc_gs(counter),
+        (true, n) => return a.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(counter), n as i32),
+        (false, _) => {}
     }
     a.store_gs(off::SPILL_X, reg::R11);
     a.load_gs(reg::R11, counter);
-    a.add_lea(reg::R11, 1);
+    a.add_lea(reg::R11, amount as i32);
     a.store_gs(counter, reg::R11);
     a.load_gs(reg::R11, off::SPILL_X);
 }

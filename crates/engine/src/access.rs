@@ -1,0 +1,276 @@
+//! Which memory an instruction accesses.
+//!
+//! Most accesses have a size and an address that follow from the general registers: [`Access`]. The rest
+//! ([`Complex`]: repeated string instructions, masked and gathered vectors, `xsave`, 32-bit addressing) is worked
+//! out at run time, in `complex.rs`. Prefetches, cache hints, `lea` and `nop` access nothing.
+
+use alloc::vec::Vec;
+use iced_x86::{
+    CodeSize, Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize, Mnemonic, OpAccess,
+    Register,
+};
+
+/// Direction of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// A load and a store of the same memory.
+    ReadWrite,
+}
+
+/// What an access is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// An operand.
+    Data,
+    /// The implicit operand of `push`, `pop`, `enter`, `leave` and the like.
+    Stack,
+    /// The return address of a call or a return.
+    Control,
+}
+
+/// An address: `segment base + base + index * scale + disp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operand {
+    /// Relative to the fs base?
+    pub fs: bool,
+    /// Machine number of the base register.
+    pub base: Option<u8>,
+    /// Machine number of the index register, and the binary logarithm of its scale.
+    pub index: Option<(u8, u8)>,
+    /// Displacement; for a RIP-relative operand the whole address.
+    pub disp: i64,
+}
+
+/// One access with a known size, at an address that follows from the registers before the instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Index of its instruction in the superblock.
+    pub index: usize,
+    /// Direction.
+    pub kind: Kind,
+    /// Purpose.
+    pub class: Class,
+    /// Length.
+    pub bytes: u32,
+    /// Where.
+    pub operand: Operand,
+}
+
+/// What one instruction accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accesses {
+    /// Those that were appended to the list, perhaps none.
+    Simple,
+    /// To be worked out at run time, before the instruction.
+    Complex,
+    /// To be worked out at run time, after the instruction: the number of iterations shows only then.
+    ComplexAfter,
+}
+
+/// Finds accesses; keeps iced's buffers.
+pub struct Finder {
+    factory: InstructionInfoFactory,
+}
+
+impl Default for Finder {
+    fn default() -> Self {
+        Finder { factory: InstructionInfoFactory::new() }
+    }
+}
+
+impl Finder {
+    /// Appends the accesses of `ins` to `out`, and returns the general registers that it mentions in any way.
+    pub fn find(&mut self, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> (Accesses, u16) {
+        let info = self.factory.info_options(ins, InstructionInfoOptions::NONE);
+        let mut used = 0u16;
+        for r in info.used_registers() {
+            if let Some(n) = machine_number(r.register()) {
+                used |= 1 << n;
+            }
+        }
+        if is_hint(ins.mnemonic()) {
+            return (Accesses::Simple, used);
+        }
+        let repeated = ins.is_string_instruction() && (ins.has_rep_prefix() || ins.has_repne_prefix());
+        if repeated {
+            let stops = matches!(
+                ins.mnemonic(),
+                Mnemonic::Cmpsb
+                    | Mnemonic::Cmpsw
+                    | Mnemonic::Cmpsd
+                    | Mnemonic::Cmpsq
+                    | Mnemonic::Scasb
+                    | Mnemonic::Scasw
+                    | Mnemonic::Scasd
+                    | Mnemonic::Scasq
+            );
+            return (if stops { Accesses::ComplexAfter } else { Accesses::Complex }, used);
+        }
+        let first = out.len();
+        for m in info.used_memory() {
+            let kind = match m.access() {
+                OpAccess::Read | OpAccess::CondRead => Kind::Read,
+                OpAccess::Write | OpAccess::CondWrite => Kind::Write,
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => Kind::ReadWrite,
+                OpAccess::None | OpAccess::NoMemAccess => continue,
+            };
+            let bytes = size_of_access(ins, m.memory_size());
+            let vector_index = m.index().is_vector_register();
+            let narrow = m.address_size() == CodeSize::Code32 || m.address_size() == CodeSize::Code16;
+            if bytes == 0 || vector_index || narrow || is_masked(ins) {
+                out.truncate(first);
+                return (Accesses::Complex, used);
+            }
+            let (base, disp) = match m.base() {
+                Register::None | Register::RIP | Register::EIP => (None, m.displacement() as i64),
+                r => (machine_number(r), m.displacement() as i64),
+            };
+            let index_register = machine_number(m.index()).map(|n| (n, m.scale().trailing_zeros() as u8));
+            out.push(Access {
+                index,
+                kind,
+                class: class_of(ins, m.base(), m.displacement() as i64, m.index()),
+                bytes,
+                operand: Operand { fs: m.segment() == Register::FS, base, index: index_register, disp },
+            });
+        }
+        (Accesses::Simple, used)
+    }
+}
+
+/// Machine number of a general register, 8-bit forms included.
+pub fn machine_number(r: Register) -> Option<u8> {
+    let full = r.full_register();
+    full.is_gpr64().then(|| full.number() as u8)
+}
+
+fn is_hint(m: Mnemonic) -> bool {
+    matches!(m, Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote)
+}
+
+/// Element by element under a mask?
+pub(crate) fn is_masked(ins: &Instruction) -> bool {
+    ins.has_op_mask()
+        || matches!(
+            ins.mnemonic(),
+            Mnemonic::Vmaskmovps
+                | Mnemonic::Vmaskmovpd
+                | Mnemonic::Vpmaskmovd
+                | Mnemonic::Vpmaskmovq
+                | Mnemonic::Maskmovdqu
+                | Mnemonic::Vmaskmovdqu
+                | Mnemonic::Maskmovq
+        )
+}
+
+/// Bytes, 0 where they are not fixed.
+pub(crate) fn size_of_access(ins: &Instruction, m: MemorySize) -> u32 {
+    let _ = ins;
+    match m {
+        MemorySize::Xsave | MemorySize::Xsave64 => 0,
+        m => m.size() as u32,
+    }
+}
+
+/// Implicit stack operands are told from explicit ones by the instruction, and by their base.
+fn class_of(ins: &Instruction, base: Register, disp: i64, index: Register) -> Class {
+    use Mnemonic::*;
+    let on_stack = base == Register::RSP && index == Register::None;
+    match ins.mnemonic() {
+        Call if on_stack && disp == -8 && !(ins.memory_base() == Register::RSP && explicit(ins) == disp) => {
+            Class::Control
+        }
+        Call => Class::Data,
+        Ret if on_stack => Class::Control,
+        Pushfq | Popfq | Pushf | Popf | Enter => Class::Stack,
+        Leave => Class::Stack,
+        Push if on_stack && disp < 0 && !(ins.memory_base() == Register::RSP && explicit(ins) == disp) => {
+            Class::Stack
+        }
+        Pop if on_stack && disp == 0 && !has_memory_operand(ins) => Class::Stack,
+        Pop if on_stack && disp == 0 && ins.memory_base() != Register::RSP => Class::Stack,
+        _ => Class::Data,
+    }
+}
+
+fn has_memory_operand(ins: &Instruction) -> bool {
+    (0..ins.op_count()).any(|i| ins.op_kind(i) == iced_x86::OpKind::Memory)
+}
+
+/// Displacement of the explicit memory operand.
+fn explicit(ins: &Instruction) -> i64 {
+    if has_memory_operand(ins) { ins.memory_displacement64() as i64 } else { i64::MIN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    fn of(bytes: &[u8]) -> (Accesses, u16, Vec<(Kind, Class, u32, Operand)>) {
+        let ins = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
+        let mut out = Vec::new();
+        let (a, used) = Finder::default().find(&ins, 0, &mut out);
+        (a, used, out.iter().map(|a| (a.kind, a.class, a.bytes, a.operand)).collect())
+    }
+
+    fn at(base: u8, disp: i64) -> Operand {
+        Operand { fs: false, base: Some(base), index: None, disp }
+    }
+
+    #[test]
+    fn stack_operands_are_told_from_data() {
+        // push rbx
+        assert_eq!(of(&[0x53]).2, [(Kind::Write, Class::Stack, 8, at(4, -8))]);
+        // pop rbx
+        assert_eq!(of(&[0x5b]).2, [(Kind::Read, Class::Stack, 8, at(4, 0))]);
+        // push [rdi+8]
+        let (_, used, a) = of(&[0xff, 0x77, 0x08]);
+        assert_eq!(used, 1 << 7 | 1 << 4);
+        assert!(a.contains(&(Kind::Write, Class::Stack, 8, at(4, -8))));
+        assert!(a.contains(&(Kind::Read, Class::Data, 8, at(7, 8))));
+        // call [rax]
+        let a = of(&[0xff, 0x10]).2;
+        assert!(a.contains(&(Kind::Write, Class::Control, 8, at(4, -8))));
+        assert!(a.contains(&(Kind::Read, Class::Data, 8, at(0, 0))));
+        // ret
+        assert_eq!(of(&[0xc3]).2, [(Kind::Read, Class::Control, 8, at(4, 0))]);
+        // leave: the saved frame pointer, at rbp
+        assert_eq!(of(&[0xc9]).2, [(Kind::Read, Class::Stack, 8, at(5, 0))]);
+    }
+
+    #[test]
+    fn operands_have_their_size_and_kind() {
+        // add [rax+rcx*4+0x10], edx
+        let o = Operand { fs: false, base: Some(0), index: Some((1, 2)), disp: 0x10 };
+        assert_eq!(of(&[0x01, 0x54, 0x88, 0x10]).2, [(Kind::ReadWrite, Class::Data, 4, o)]);
+        // mov rax, fs:[0x28]
+        let o = Operand { fs: true, base: None, index: None, disp: 0x28 };
+        let a = of(&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0]).2;
+        assert_eq!(a, [(Kind::Read, Class::Data, 8, o)]);
+        // movups xmm0, [rip+0x10]
+        let o = Operand { fs: false, base: None, index: None, disp: 0x1017 };
+        assert_eq!(of(&[0x0f, 0x10, 0x05, 0x10, 0, 0, 0]).2, [(Kind::Read, Class::Data, 16, o)]);
+        // lea, nop [rax], prefetcht0 [rax], clflush [rax]
+        for none in [&[0x48, 0x8d, 0x00][..], &[0x0f, 0x1f, 0x00], &[0x0f, 0x18, 0x08], &[0x0f, 0xae, 0x38]] {
+            assert_eq!(of(none).2, []);
+        }
+    }
+
+    #[test]
+    fn what_needs_a_look_at_run_time() {
+        assert_eq!(of(&[0xf3, 0xa4]).0, Accesses::Complex); // rep movsb
+        assert_eq!(of(&[0xf3, 0xa6]).0, Accesses::ComplexAfter); // repe cmpsb
+        assert_eq!(of(&[0xf2, 0xae]).0, Accesses::ComplexAfter); // repne scasb
+        assert_eq!(of(&[0xa4]).0, Accesses::Simple); // movsb
+        assert_eq!(of(&[0xa4]).2.len(), 2);
+        assert_eq!(of(&[0x0f, 0xae, 0x20]).0, Accesses::Complex); // xsave [rax]
+        assert_eq!(of(&[0x67, 0x8b, 0x00]).0, Accesses::Complex); // mov eax, [eax]
+        assert_eq!(of(&[0xc4, 0xe2, 0x75, 0x8c, 0x00]).0, Accesses::Complex); // vpmaskmovd ymm0, ymm1, [rax]
+        assert_eq!(of(&[0xc4, 0xe2, 0x75, 0x92, 0x04, 0x90]).0, Accesses::Complex); // vgatherdps
+    }
+}

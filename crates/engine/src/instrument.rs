@@ -1,0 +1,196 @@
+//! Instrumentation inside superblocks: which registers are lent to the client, and where its code goes.
+//!
+//! A superblock that has events lends registers that none of its instructions mentions. Their values go to
+//! `borrow` slots at the block's start and come back before its last instruction and on its side exits:
+//! ```text
+//! entry: mov gs:[borrow+11*8], r11     ; all registers are the program's
+//!        mov gs:[borrow+10*8], r10
+//!        ...                            ; body, with the client's code
+//!        mov r11, gs:[borrow+11*8]
+//!        mov r10, gs:[borrow+10*8]      ; all registers are the program's
+//!        last instruction
+//! ```
+//! Because the block does not mention them, the slots hold their values all along: a fault or signal at a mapped
+//! address of the body takes them from there (`addrmap.rs`, `BORROWED`). A superblock ends early where too few
+//! registers would be left over.
+
+use crate::access::{Access, Accesses, Finder};
+use crate::addrmap::Point;
+use crate::client::Client;
+use crate::complex::{self, Complex};
+use crate::emit::{Asm, Reg};
+use crate::engine::Engine;
+use crate::events::{Emit, Events, SCRATCH_MAX, call_out, wanted};
+use crate::state::off;
+use crate::superblock::{End, Insn, Superblock};
+use crate::translate::Streams;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use iced_x86::InstructionInfoFactory;
+
+/// Order in which registers are lent: those that compilers use last. Never rax (flags go through it) and rsp.
+const LENT: [Reg; 14] = [11, 10, 9, 8, 15, 14, 13, 12, 3, 5, 7, 6, 2, 1];
+
+/// What is known about the superblock being made.
+pub(crate) struct Plan {
+    finder: Finder,
+    factory: InstructionInfoFactory,
+    accesses: Vec<Access>,
+    kinds: Vec<Accesses>,
+    /// Next access to be emitted.
+    cursor: usize,
+    /// Lent to the client.
+    pub scratch: [Reg; SCRATCH_MAX],
+    /// The same, as bits; 0 when the block has no events.
+    pub borrowed: u16,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Plan {
+            finder: Finder::default(),
+            factory: InstructionInfoFactory::new(),
+            accesses: Vec::new(),
+            kinds: Vec::new(),
+            cursor: 0,
+            scratch: [LENT[0]; SCRATCH_MAX],
+            borrowed: 0,
+        }
+    }
+}
+
+impl<C: Client> Engine<C> {
+    /// The events that are wanted in this run.
+    pub(crate) fn events(&self) -> Events {
+        if self.counting { C::EVENTS } else { Events::NONE }
+    }
+
+    /// Decodes a superblock, and ends it where it would use too many registers.
+    pub(crate) fn decode(&mut self, sb: &mut Superblock, pc: u64, max: usize) {
+        sb.decode(&self.regions, pc, max);
+        let events = self.events();
+        if !events.inline() {
+            return;
+        }
+        let plan = &mut self.plan;
+        plan.accesses.clear();
+        plan.kinds.clear();
+        plan.cursor = 0;
+        plan.borrowed = 0;
+        let mut used = 0u16;
+        let mut needed = false;
+        for k in 0..sb.insns.len() {
+            let ins = &sb.insns[k].ins;
+            let first = plan.accesses.len();
+            let (kind, mentions) = plan.finder.find(ins, k, &mut plan.accesses);
+            let free = LENT.iter().filter(|r| (used | mentions) >> **r & 1 == 0).count();
+            if free < events.scratch.max(1) && k > 0 {
+                plan.accesses.truncate(first);
+                sb.end = End::Jump { target: sb.insns[k].pc() };
+                sb.insns.truncate(k);
+                break;
+            }
+            used |= mentions;
+            plan.accesses.retain(|a| a.index != k || wanted(&events, a));
+            let kind = if events.data { kind } else { Accesses::Simple };
+            plan.kinds.push(kind);
+            needed |= plan.accesses.len() > first || kind != Accesses::Simple;
+        }
+        needed |= events.calls && self.has_edges(sb);
+        if needed {
+            let mut free = LENT.iter().copied().filter(|r| used >> r & 1 == 0);
+            let plan = &mut self.plan;
+            for slot in plan.scratch.iter_mut().take(events.scratch.max(1)) {
+                *slot = free.next().unwrap_or(LENT[0]);
+                plan.borrowed |= 1 << *slot;
+            }
+        }
+    }
+
+    /// Lends registers at the start of a block.
+    pub(crate) fn lend(&mut self, s: &mut Streams, entry: u64) {
+        let borrowed = self.plan.borrowed;
+        if borrowed == 0 {
+            return;
+        }
+        if let Some(i) = self.sb.insns.first() {
+            self.maps.add(s.hot.here() - entry, i.ins.len(), Point::Before, 0);
+        }
+        spill(&mut s.hot, borrowed);
+        self.maps.set_borrowed(true);
+    }
+
+    /// Takes the registers back before the last instruction.
+    pub(crate) fn take_back(&mut self, s: &mut Streams) {
+        unspill(&mut s.hot, self.plan.borrowed);
+        self.maps.set_borrowed(false);
+    }
+
+    /// Has instruction `k` events that are noted before it?
+    pub(crate) fn has_events(&mut self, k: usize, insn: &Insn) -> bool {
+        if self.plan.borrowed == 0 {
+            return false;
+        }
+        let simple = self.plan.accesses.get(self.plan.cursor).is_some_and(|a| a.index == k);
+        simple || self.plan.kinds[k] != Accesses::Simple || self.edge_of(insn).is_some()
+    }
+
+    /// Emits what notes the events of instruction `k`, before it.
+    pub(crate) fn note_events(&mut self, s: &mut Streams, k: usize, insn: &Insn) {
+        let flags_live = self.live_before[k] != 0;
+        while let Some(&a) = self.plan.accesses.get(self.plan.cursor).filter(|a| a.index == k) {
+            self.plan.cursor += 1;
+            let mut e = emit(s, &self.plan, flags_live);
+            self.client.access(&mut e, &self.sb, &a);
+            e.restore_flags();
+        }
+        match self.plan.kinds[k] {
+            Accesses::Simple => {}
+            Accesses::Complex => self.complex_call(s, insn, false),
+            Accesses::ComplexAfter => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
+        }
+        self.note_edge(s, insn, flags_live);
+    }
+
+    /// Emits what notes events of instruction `k` that show only behind it.
+    pub(crate) fn note_after(&mut self, s: &mut Streams, k: usize, insn: &Insn) {
+        if self.plan.borrowed != 0 && self.plan.kinds[k] == Accesses::ComplexAfter {
+            self.complex_call(s, insn, true);
+        }
+    }
+
+    fn complex_call(&mut self, s: &mut Streams, insn: &Insn, after: bool) {
+        let Some(c) = Complex::new(&mut self.plan.factory, &insn.ins, after) else { return };
+        let c: &'static Complex = Box::leak(Box::new(c));
+        let r = self.plan.scratch[0];
+        s.hot.mov_imm64(r, core::ptr::from_ref(c) as u64);
+        call_out(&mut s.hot, self.plan.borrowed.into(), complex::TOKEN, r);
+    }
+}
+
+/// An emission site in the body of a block.
+pub(crate) fn emit<'a>(s: &'a mut Streams, plan: &Plan, flags_live: bool) -> Emit<'a> {
+    Emit {
+        hot: &mut s.hot,
+        cold: &mut s.cold,
+        scratch: plan.scratch,
+        flags_live,
+        return_address_offset: 0,
+        borrowed: plan.borrowed.into(),
+        flags_kept: false,
+    }
+}
+
+/// Values of these registers into their slots.
+pub(crate) fn spill(a: &mut Asm, registers: u16) {
+    for r in (0..16).filter(|r| registers >> r & 1 != 0) {
+        a.store_gs(off::borrow(r), r);
+    }
+}
+
+/// And back.
+pub(crate) fn unspill(a: &mut Asm, registers: u16) {
+    for r in (0..16).filter(|r| registers >> r & 1 != 0) {
+        a.load_gs(r, off::borrow(r));
+    }
+}
