@@ -27,7 +27,7 @@ pub enum ExitKind {
 /// One way out of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Exit {
-    /// The block that it leaves.
+    /// The block that it leaves; `NONE` for an entry of the branch table, which belongs to an address.
     pub from: u32,
     /// How it is written.
     pub kind: ExitKind,

@@ -12,6 +12,7 @@ use crate::pages::Pages;
 use crate::region::Regions;
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
+use crate::trust::Trust;
 use crate::{bug, signal, sys, trampoline};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -66,7 +67,7 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         page_list: Vec::new(),
         encoder: Encoder::new(64),
         counting: boot.flags & flags::NO_CLIENT == 0,
-        conservative: boot.flags & flags::CONSERVATIVE_FLAGS != 0,
+        trust: if boot.flags & flags::WATCH_FLAGS != 0 { Trust::Watching } else { Trust::Blind },
         return_miss: 0,
     };
     if engine.cache.arena_for(boot.regs.rip, &engine.regions).is_none() {

@@ -5,6 +5,7 @@
 //! position in a stream is only ever advanced; nothing is freed while the program runs, so that a thread may
 //! stand anywhere in old code. Each arena remembers which block each of its addresses belongs to.
 
+use crate::block::NONE;
 use crate::emit::Asm;
 use crate::region::Regions;
 use crate::state::off;
@@ -121,7 +122,7 @@ impl Cache {
 
     /// The block that the cache address `at` belongs to.
     pub fn block_at(&self, at: u64) -> Option<u32> {
-        self.arenas.iter().find(|a| a.contains(at))?.block_at(at)
+        self.arenas.iter().find(|a| a.contains(at))?.block_at(at).filter(|b| *b != NONE)
     }
 
     /// An arena with room that serves code at `pc`; makes one if there is none. `None`: no address space.

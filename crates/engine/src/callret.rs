@@ -89,7 +89,7 @@ impl<C: Client> Engine<C> {
     /// Where returns to `ret` arrive: r11 spilled, the program's return address on top of the stack.
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
-        if !self.conservative {
+        if self.returns_kill_flags() {
             s.hot.load_address(reg::R11, ret);
             s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
             s.hot.jcc(cc::NE, miss);
@@ -157,7 +157,7 @@ impl<C: Client> Engine<C> {
     ///   jmp target
     /// ```
     pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool, call: bool) {
-        if !cached || self.conservative || self.events().calls {
+        if !cached || !self.returns_kill_flags() || self.events().calls {
             s.hot.store_gs(off::SPILL_S, reg::RCX);
             s.hot.table_jump(self.branch_table(call));
             return;
@@ -278,7 +278,7 @@ impl<C: Client> Engine<C> {
         arena.hot = a.here();
         arena.cold = cold.here();
         let exit = self.new_exit(Exit {
-            from: id,
+            from: NONE,
             kind: ExitKind::Jump,
             target: pc,
             site,

@@ -16,6 +16,7 @@ use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::translate::Trouble;
+use crate::trust::Trust;
 use crate::{bug, complex, signal};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -50,7 +51,7 @@ pub struct Engine<C> {
     pub(crate) page_list: Vec<u64>,
     pub(crate) encoder: Encoder,
     pub(crate) counting: bool,
-    pub(crate) conservative: bool,
+    pub(crate) trust: Trust,
     pub(crate) return_miss: u64,
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
@@ -113,6 +114,16 @@ impl<C: Client> Engine<C> {
                 self.suspended.insert(b.pc, id);
             }
         }
+    }
+}
+
+impl<C: Client> Engine<C> {
+    /// Flushes every translation, for good.
+    pub(crate) fn flush_all(&mut self) {
+        const END: u64 = 1 << 48;
+        self.unprotect(0, END);
+        self.flush(0, END);
+        self.suspended.clear();
     }
 }
 

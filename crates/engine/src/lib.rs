@@ -49,3 +49,4 @@ mod syscall;
 pub mod thread;
 pub mod trampoline;
 pub mod translate;
+mod trust;

@@ -20,7 +20,7 @@ impl<C: Client> Engine<C> {
         let e = self.blocks.exits[id as usize];
         if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached)
             || e.to != NONE
-            || !self.blocks.list[e.from as usize].live
+            || e.from != NONE && !self.blocks.list[e.from as usize].live
         {
             return;
         }

@@ -2,11 +2,13 @@
 //!
 //! Instrumentation may change flags only where the program will not read them. Inside a superblock the answer
 //! is exact; at its exits a short look at the code ahead decides, and when that ends without an answer the
-//! flags count as live. At returns the ABI makes them dead; `conservative` switches that off, for hand-written
-//! assembly that returns values in flags.
+//! flags count as live. At returns they are dead as long as `trust.rs` says so (`returns_kill`). Code that may
+//! change without notice is not looked at: it is in a writable page that the looker's own code is not in.
 
+use crate::pages::PAGE_SHIFT;
 use crate::region::Regions;
 use crate::superblock::{End, Kind, Superblock};
+use crate::sys::mm;
 use alloc::vec::Vec;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 
@@ -16,8 +18,10 @@ pub const ALL: u32 =
 
 /// Instructions looked at beyond an exit.
 const AHEAD_MAX: usize = 12;
-/// Direct jumps followed on the way.
+/// Direct jumps and calls followed on the way.
 const JUMPS_MAX: usize = 3;
+/// Instructions looked at on the taken side of a conditional jump.
+const SIDE_MAX: usize = 6;
 
 /// The flags that an instruction is sure to overwrite.
 pub fn killed(ins: &Instruction) -> u32 {
@@ -34,7 +38,9 @@ pub fn killed(ins: &Instruction) -> u32 {
         | Mnemonic::Shld
         | Mnemonic::Shrd => {
             let last = ins.op_count() - 1;
-            let sure = ins.op_kind(last) == OpKind::Immediate8 && ins.immediate8() & 31 != 0;
+            let wide = ins.op0_register().is_gpr64() || ins.memory_size().size() == 8;
+            let mask = if wide { 63 } else { 31 };
+            let sure = ins.op_kind(last) == OpKind::Immediate8 && ins.immediate8() & mask != 0;
             if !sure {
                 return 0;
             }
@@ -61,120 +67,95 @@ pub fn read(ins: &Instruction) -> u32 {
     ins.rflags_read() & ALL
 }
 
-/// The flags that may be read before they are written, starting at `pc`.
-pub fn ahead(regions: &Regions, pc: u64, conservative: bool) -> u32 {
-    let mut open = ALL;
-    let mut live = 0;
-    let mut left = AHEAD_MAX;
-    let mut jumps = JUMPS_MAX;
-    let mut at = pc;
-    'run: loop {
+/// What a look ahead knows.
+#[derive(Clone, Copy)]
+pub struct Ahead<'a> {
+    /// The program's code.
+    pub regions: &'a Regions,
+    /// Are flags dead at returns?
+    pub returns_kill: bool,
+    /// An address in the page whose change would be noticed.
+    pub home: u64,
+}
+
+impl Ahead<'_> {
+    /// The bytes at `at`, as far as their change would be noticed.
+    fn code(&self, at: u64, bytes: usize) -> &[u8] {
+        let writable = self.regions.get(at).is_none_or(|r| u64::from(r.prot) & mm::PROT_WRITE != 0);
+        let bytes = match (writable, at >> PAGE_SHIFT == self.home >> PAGE_SHIFT) {
+            (false, _) => bytes,
+            (true, true) => bytes.min(0x1000 - (at & 0xfff) as usize),
+            (true, false) => return &[],
+        };
         // SAFETY: the holder of `regions` holds the engine lock; the bytes are dropped with the decoder.
-        let code = unsafe { regions.code(at, AHEAD_MAX * 15) };
-        let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
-        while d.can_decode() && left > 0 {
-            left -= 1;
-            let mut ins = Instruction::default();
-            d.decode_out(&mut ins);
-            if ins.is_invalid() {
-                return live | open;
-            }
-            live |= read(&ins) & open;
-            open &= !killed(&ins);
-            if open == 0 {
-                return live;
-            }
-            match ins.flow_control() {
-                FlowControl::Next | FlowControl::ConditionalBranch => {
-                    if ins.flow_control() == FlowControl::ConditionalBranch
-                        && ins.op_kind(0) == OpKind::NearBranch64
-                    {
-                        // Both ways: look at the taken side with a short budget of its own.
-                        if jumps == 0 {
-                            return live | open;
-                        }
-                        live |= ahead_straight(regions, ins.near_branch_target(), open, conservative);
+        unsafe { self.regions.code(at, bytes) }
+    }
+
+    /// The flags that may be read before they are written, starting at `pc`.
+    pub fn live(&self, pc: u64) -> u32 {
+        self.look(pc, ALL, AHEAD_MAX, JUMPS_MAX)
+    }
+
+    fn look(&self, pc: u64, mut open: u32, mut left: usize, mut jumps: usize) -> u32 {
+        let mut live = 0;
+        let mut at = pc;
+        let mut ins = Instruction::default();
+        'run: loop {
+            let code = self.code(at, left * 15);
+            let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+            while d.can_decode() && left > 0 {
+                left -= 1;
+                d.decode_out(&mut ins);
+                if ins.is_invalid() {
+                    return live | open;
+                }
+                live |= read(&ins) & open;
+                open &= !killed(&ins);
+                if open == 0 {
+                    return live;
+                }
+                let near = ins.op_count() > 0 && ins.op_kind(0) == OpKind::NearBranch64;
+                match ins.flow_control() {
+                    FlowControl::Next => {}
+                    // Both ways: the taken side with a short budget of its own.
+                    FlowControl::ConditionalBranch if near && jumps > 0 => {
+                        live |= self.look(ins.near_branch_target(), open, SIDE_MAX, 0);
                         if live & open == open {
                             return live;
                         }
                     }
+                    FlowControl::UnconditionalBranch | FlowControl::Call if near && jumps > 0 => {
+                        jumps -= 1;
+                        at = ins.near_branch_target();
+                        continue 'run;
+                    }
+                    FlowControl::Return if self.returns_kill => return live,
+                    _ => return live | open,
                 }
-                FlowControl::UnconditionalBranch if jumps > 0 && ins.op_kind(0) == OpKind::NearBranch64 => {
-                    jumps -= 1;
-                    at = ins.near_branch_target();
-                    continue 'run;
-                }
-                FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
-                    if !conservative && ins.mnemonic() != Mnemonic::Syscall =>
-                {
-                    return live;
-                }
-                _ => return live | open,
             }
-        }
-        return live | open;
-    }
-}
-
-/// A shorter look: no branches.
-fn ahead_straight(regions: &Regions, pc: u64, mut open: u32, conservative: bool) -> u32 {
-    let mut live = 0;
-    // SAFETY: as in `ahead`.
-    let code = unsafe { regions.code(pc, 6 * 15) };
-    let mut d = Decoder::with_ip(64, code, pc, DecoderOptions::NONE);
-    for _ in 0..6 {
-        if !d.can_decode() {
-            break;
-        }
-        let mut ins = Instruction::default();
-        d.decode_out(&mut ins);
-        if ins.is_invalid() {
-            break;
-        }
-        live |= read(&ins) & open;
-        open &= !killed(&ins);
-        if open == 0 {
-            return live;
-        }
-        match ins.flow_control() {
-            FlowControl::Next => {}
-            FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
-                if !conservative && ins.mnemonic() != Mnemonic::Syscall =>
-            {
-                return live;
-            }
-            _ => break,
+            return live | open;
         }
     }
-    live | open
 }
 
 /// Fills `before` with the flags live before each instruction of `sb`, and returns those live at its side exits
 /// (one per [`Kind::SideExit`], in order).
-pub fn superblock(
-    sb: &Superblock,
-    regions: &Regions,
-    conservative: bool,
-    before: &mut Vec<u32>,
-    at_exits: &mut Vec<u32>,
-) {
+pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<u32>, at_exits: &mut Vec<u32>) {
     before.clear();
     before.resize(sb.insns.len() + 1, 0);
     at_exits.clear();
     let mut live = match sb.end {
-        End::Jump { target } => ahead(regions, target, conservative),
-        End::Cond { target, next } => {
-            ahead(regions, target, conservative) | ahead(regions, next, conservative)
-        }
-        End::Call { target, .. } => ahead(regions, target, conservative),
-        End::Syscall { next } => ahead(regions, next, conservative),
-        End::Return { .. } if !conservative => 0,
+        End::Jump { target } => ahead.live(target),
+        End::Cond { target, next } => ahead.live(target) | ahead.live(next),
+        End::Call { target, .. } => ahead.live(target),
+        End::Syscall { next } => ahead.live(next),
+        End::Return { .. } if ahead.returns_kill => 0,
         _ => ALL,
     };
     before[sb.insns.len()] = live;
     for (k, insn) in sb.insns.iter().enumerate().rev() {
         if insn.kind == Kind::SideExit {
-            let out = ahead(regions, insn.ins.near_branch_target(), conservative);
+            let out = ahead.live(insn.ins.near_branch_target());
             at_exits.push(out);
             live |= out;
         }

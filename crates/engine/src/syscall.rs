@@ -393,7 +393,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// Gives write permission back to the pages of a range that lost it to us.
-    fn unprotect(&mut self, start: u64, end: u64) {
+    pub(crate) fn unprotect(&mut self, start: u64, end: u64) {
         let pages: alloc::vec::Vec<u64> =
             self.pages.protected().filter(|p| (start..end).contains(p)).collect();
         for page in pages {

@@ -13,7 +13,7 @@ use crate::cache::Arena;
 use crate::client::Client;
 use crate::emit::{Asm, Reg, patch_rel32, reg};
 use crate::engine::Engine;
-use crate::liveness;
+use crate::liveness::{self, Ahead};
 use crate::modrm::{Alu, Mem, Size};
 use crate::pages;
 use crate::state::off;
@@ -105,6 +105,15 @@ impl<C: Client> Engine<C> {
             let mut sb = core::mem::take(&mut self.sb);
             self.decode(&mut sb, at, max);
             self.sb = sb;
+            if self.trust_is_betrayed() {
+                if depth == 0 {
+                    self.end_trust();
+                    return self.translate(pc);
+                }
+                // Perhaps control never gets there: what lies behind a call of `abort` means nothing.
+                self.cut_junction(&mut s.cold, junction);
+                break;
+            }
             let trouble = match self.sb.end {
                 End::NotExecutable { pc, at } => Some(Trouble::NotExecutable { pc, at }),
                 End::Unsupported { pc } => Some(Trouble::Unsupported(pc)),
@@ -194,13 +203,9 @@ impl<C: Client> Engine<C> {
         let mut bump = None;
         if counting {
             self.client.block(&self.sb);
-            liveness::superblock(
-                &self.sb,
-                &self.regions,
-                self.conservative,
-                &mut self.live_before,
-                &mut self.live_exits,
-            );
+            let ahead =
+                Ahead { regions: &self.regions, returns_kill: self.returns_kill_flags(), home: self.sb.pc };
+            liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
         }

@@ -19,8 +19,7 @@ pub struct Args {
     /// Run the program in the engine and count nothing: what the engine alone costs
     #[arg(long, hide = true)]
     engine_only: bool,
-    /// Trust the ABI that no flags live across calls and returns: faster, and wrong for code that gcc's
-    /// -fipa-ra compiled so
+    /// Do not watch out for code that keeps flags across returns: to measure what watching costs
     #[arg(long, hide = true)]
     abi_flags: bool,
     /// One instruction per block: slow, for finding mistranslations
@@ -33,7 +32,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for (on, bit) in [
         (args.engine_only, flags::NO_CLIENT),
         (args.mode.verbose, flags::VERBOSE),
-        (!args.abi_flags, flags::CONSERVATIVE_FLAGS),
+        (!args.abi_flags, flags::WATCH_FLAGS),
         (args.single, flags::SINGLE),
     ] {
         bits |= if on { bit } else { 0 };

@@ -52,8 +52,8 @@ pub mod flags {
     pub const NO_CLIENT: u32 = 1;
     /// Say on standard error what the engine does.
     pub const VERBOSE: u32 = 2;
-    /// Assume nothing about flags at calls and returns.
-    pub const CONSERVATIVE_FLAGS: u32 = 4;
+    /// Watch out for code that keeps flags across returns, instead of relying on the ABI blindly.
+    pub const WATCH_FLAGS: u32 = 4;
     /// Profile children too.
     pub const FOLLOW: u32 = 8;
     /// Copy the memory map into the shared memory at the end, for naming functions.
