@@ -1,23 +1,12 @@
-/* The program's parent waits for it: natively the process that started it (its pid is the argument); under a tool that
- * stays, the tool, which that process started.
- * Answer: one of the two. */
+/* getppid() is the process that started the command (its pid is the argument), whatever tool stands in between: natively
+ * it is the parent, and a tool that stays is none of the program's business.
+ * Answer: it is. */
 //@ args: {pid}
 //@ stdout: started by the one who waits: 1
 #include "../check.h"
 
-static int parent_of(int pid) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "r");
-    int parent = -1;
-    if (f) {
-        CHECK(fscanf(f, "%*d (%*[^)]) %*c %d", &parent) == 1);
-        fclose(f);
-    }
-    return parent;
-}
 int main(int argc, char **argv) {
-    int starter = argc == 2 ? atoi(argv[1]) : 0, mine = getppid();
-    printf("started by the one who waits: %d\n", mine == starter || parent_of(mine) == starter);
+    int starter = argc == 2 ? atoi(argv[1]) : 0;
+    printf("started by the one who waits: %d\n", getppid() == starter);
     return 0;
 }

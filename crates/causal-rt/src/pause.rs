@@ -4,9 +4,9 @@
 //! So: sleep until shortly before the deadline, spin the rest; short pauses spin altogether. The deadline is
 //! absolute, so interruptions do not add up. What was overslept is returned and held against later pauses.
 
+use core::sync::atomic::Ordering::Relaxed;
 use preload::sys;
 use wire::causal::{Shared, epoch};
-use core::sync::atomic::Ordering::Relaxed;
 
 /// Woken this long before the deadline: the default timer slack (50 us) and a little.
 const EARLY_NS: u64 = 70_000;
@@ -56,14 +56,8 @@ fn sleep_until(deadline_ns: u64) {
         tv_sec: (deadline_ns / 1_000_000_000) as i64,
         tv_nsec: (deadline_ns % 1_000_000_000) as i64,
     };
-    let args = [
-        libc::CLOCK_MONOTONIC as usize,
-        libc::TIMER_ABSTIME as usize,
-        &raw const until as usize,
-        0,
-        0,
-        0,
-    ];
+    let args =
+        [libc::CLOCK_MONOTONIC as usize, libc::TIMER_ABSTIME as usize, &raw const until as usize, 0, 0, 0];
     // SAFETY: a live record. An interruption by one of the program's signals ends the call early: go on.
     while unsafe { sys::raw(libc::SYS_clock_nanosleep, args) } == Err(sys::Errno(libc::EINTR)) {}
 }

@@ -13,8 +13,8 @@ use crate::ledger::{self, Ledger};
 use crate::shared;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process, sys,
-    thread,
+    AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
+    sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
 use wire::causal::{Shared, ThreadCell, controlled, epoch, flags, pack, state};
@@ -251,7 +251,9 @@ pub(crate) fn custom_wait_ends(woken: bool) {
 fn is_for_thread(kind: WaitKind) -> bool {
     use WaitKind::*;
     match kind {
-        Mutex | Read | Write | Spin | Condition | Barrier | Semaphore | Join | Futex | FutexLock | Signal => true,
+        Mutex | Read | Write | Spin | Condition | Barrier | Semaphore | Join | Futex | FutexLock | Signal => {
+            true
+        }
         Sleep | Poll | Input | Output | Connection | Storage | Child => false,
     }
 }

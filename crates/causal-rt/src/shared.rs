@@ -49,8 +49,7 @@ pub fn cut_off() {
         return;
     }
     let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let flags =
-        (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE) as usize;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE) as usize;
     // SAFETY: replaces our own mapping, in a process with one thread, by zeroed memory: valid atomics again.
     let _ = unsafe { sys::raw(libc::SYS_mmap, [at as usize, BYTES, prot, flags, usize::MAX, 0]) };
 }

@@ -33,10 +33,12 @@ pub mod nr {
     pub const EXIT: u64 = 60;
     pub const KILL: u64 = 62;
     pub const SHMDT: u64 = 67;
+    pub const GETPPID: u64 = 110;
     pub const RT_SIGPENDING: u64 = 127;
     pub const RT_SIGTIMEDWAIT: u64 = 128;
     pub const RT_SIGSUSPEND: u64 = 130;
     pub const SIGALTSTACK: u64 = 131;
+    pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
     pub const FUTEX: u64 = 202;

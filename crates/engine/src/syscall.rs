@@ -31,6 +31,7 @@ use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
 use crate::translate::{Streams, hash_bytes};
 use crate::{bug, pages, sigcall, signal, thread};
+use wire::boot::flags;
 
 /// System calls that the engine itself must see.
 const HOOKED: &[u64] = &[
@@ -53,6 +54,8 @@ const HOOKED: &[u64] = &[
     nr::EXECVE,
     nr::EXECVEAT,
     nr::ARCH_PRCTL,
+    nr::PRCTL,
+    nr::GETPPID,
     nr::MADVISE,
     nr::RT_SIGSUSPEND,
     nr::PPOLL,
@@ -181,6 +184,8 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         }
         nr::EXECVE | nr::EXECVEAT => exec(shared, st, n, a),
         nr::ARCH_PRCTL => arch_prctl(a),
+        nr::PRCTL => prctl(shared, a),
+        nr::GETPPID => getppid(shared),
         _ => {
             // Looked at for the client alone: made from the cache, so that a signal interrupts it as any other.
             st.resume = site.stub + GO_OFFSET - 9;
@@ -256,6 +261,30 @@ fn arch_prctl(a: [u64; 6]) -> i64 {
         // SAFETY: the program's own call, passed on as it is.
         _ => unsafe { sys::call(nr::ARCH_PRCTL, a) },
     }
+}
+
+/// `prctl`: the parent-death signal is the launcher's until the program sets one.
+fn prctl<C: Client>(shared: &Shared<C>, a: [u64; 6]) -> i64 {
+    const SET_PDEATHSIG: u64 = 1;
+    const GET_PDEATHSIG: u64 = 2;
+    let ours = || shared.lock.lock().boot.flags & flags::DEATH_SIGNAL != 0;
+    if a[0] == GET_PDEATHSIG && ours() {
+        return if appmem::write(a[1], &0u32) { 0 } else { -errno::EFAULT };
+    }
+    // SAFETY: the program's own call, passed on as it is.
+    let r = unsafe { sys::call(nr::PRCTL, a) };
+    if a[0] == SET_PDEATHSIG && !sys::failed(r) {
+        shared.lock.lock().boot.flags &= !flags::DEATH_SIGNAL;
+    }
+    r
+}
+
+/// `getppid`: natively there is no launcher between the program and whoever started it.
+fn getppid<C: Client>(shared: &Shared<C>) -> i64 {
+    // SAFETY: the program's own call, passed on as it is.
+    let r = unsafe { sys::call(nr::GETPPID, [0; 6]) };
+    let e = shared.lock.lock();
+    if r == i64::from(e.boot.launcher_pid) { e.boot.launcher_parent.into() } else { r }
 }
 
 /// `execve`: the new program starts without us. Ignored synchronous signals must be inherited as ignored.

@@ -186,7 +186,9 @@ pub fn exit_of(ended: launch::Ended) -> Exit {
 /// A launch that failed, with its exit code.
 pub fn launch_failure(error: LaunchError) -> anyhow::Error {
     let kind = match error {
-        LaunchError::NotFound(_) | LaunchError::NotExecutable(..) => Kind::NoInput,
+        LaunchError::NotFound(_) | LaunchError::NotExecutable(..) | LaunchError::NoInterpreter { .. } => {
+            Kind::NoInput
+        }
         LaunchError::Bug(_) => Kind::Bug,
         LaunchError::ThirtyTwoBit(_)
         | LaunchError::Static(_)

@@ -16,21 +16,34 @@ pub enum LaunchError {
     #[error("{0} is a 32-bit program; Farsight runs 64-bit x86 programs only")]
     ThirtyTwoBit(PathBuf),
     /// A program that ignores preloaded libraries.
-    #[error("{0} is statically linked, so nothing can be preloaded into it; link it dynamically for this mode")]
+    #[error(
+        "{0} is statically linked, so nothing can be preloaded into it; link it dynamically for this mode"
+    )]
     Static(PathBuf),
-    /// A program that the kernel starts without our library.
-    #[error("{0} is set-user-id, so nothing can be preloaded into it; run a copy without that bit, or as root")]
+    /// It, or a script's interpreter, asks for an interpreter that is not there.
+    #[error("cannot execute {program}: its interpreter {interpreter} is not there")]
+    NoInterpreter {
+        /// What was to be executed.
+        program: PathBuf,
+        /// What it asks for.
+        interpreter: PathBuf,
+    },
+    /// A program that the kernel gives privileges which it withholds under a profiler.
+    #[error(
+        "{0} gets privileges when it is executed (set-user-id, set-group-id or file capabilities), which the kernel \
+         withholds from profiled programs; run farsight as the user that it becomes, or profile a copy without them"
+    )]
     Privileged(PathBuf),
     /// The processor or kernel lacks something.
     #[error("this machine lacks {0}, which the engine needs")]
     Lacks(&'static str),
     /// The kernel refused something.
-    #[error("{what}: {source}{hint}")]
+    #[error("{what}: {cause}{hint}")]
     System {
         /// What was tried.
         what: &'static str,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
         /// What may help.
         hint: &'static str,
     },
@@ -51,5 +64,5 @@ pub enum LaunchError {
 
 /// The last error of the C library, with what was tried.
 pub(crate) fn os(what: &'static str) -> LaunchError {
-    LaunchError::System { what, source: io::Error::last_os_error(), hint: "" }
+    LaunchError::System { what, cause: io::Error::last_os_error(), hint: "" }
 }

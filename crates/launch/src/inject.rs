@@ -49,7 +49,7 @@ impl Injection<'_> {
         let boot = Boot {
             magic: MAGIC,
             version: wire::VERSION,
-            flags: self.flags,
+            flags: self.flags | wire::boot::flags::DEATH_SIGNAL,
             regs: program_regs(&regs),
             image_base: base,
             image_bytes: bytes,
@@ -57,7 +57,7 @@ impl Injection<'_> {
             shared_fixed_bytes: self.fixed_bytes,
             slab_count: self.slab_count,
             launcher_pid: std::process::id(),
-            launcher_fd: 0,
+            launcher_parent: std::os::unix::process::parent_id(),
         };
         let boot_at = base + image_bytes;
         t.write(boot_at, bytes_of(&boot))?;
@@ -78,8 +78,8 @@ fn bytes_of(b: &Boot) -> &[u8] {
 
 fn check(what: &'static str, result: i64) -> Result<u64, LaunchError> {
     if (-4095..0).contains(&result) {
-        let source = std::io::Error::from_raw_os_error(-result as i32);
-        return Err(LaunchError::System { what, source, hint: " (in the program)" });
+        let cause = std::io::Error::from_raw_os_error(-result as i32);
+        return Err(LaunchError::System { what, cause, hint: " (in the program)" });
     }
     Ok(result as u64)
 }

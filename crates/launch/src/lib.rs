@@ -9,13 +9,20 @@
 
 mod blob;
 pub mod counts;
+mod ended;
 mod error;
+mod inherited;
 mod inject;
 pub mod preloaded;
+mod program;
+mod relay;
 mod results;
 mod run;
+mod start;
 mod tracee;
 
+pub use ended::{Ended, Usage};
 pub use error::LaunchError;
+pub use program::find;
 pub use results::Results;
-pub use run::{Ended, Outcome, Spec, Usage, find, run};
+pub use run::{Outcome, Spec, run};

@@ -7,18 +7,19 @@
 //!
 //! Programs that would ignore `LD_PRELOAD` (static, set-user-id, 32-bit) are refused with the reason.
 
+use crate::ended::Usage;
 use crate::error::{LaunchError, os};
+use crate::program::{find, refuse_privileged};
+use crate::relay::Relay;
 use crate::results::Results;
-use crate::run::{Ended, Usage, find};
+use crate::start::Start;
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
+use std::process;
 use std::time::{Duration, Instant};
 
 /// What to run, and how.
@@ -37,12 +38,11 @@ pub struct Preload<'a> {
 pub struct Running {
     pid: libc::pid_t,
     program: PathBuf,
-    pidfd: Option<OwnedFd>,
+    relay: Relay,
     /// Kept open until the program has ended: a followed child opens it again.
     _library: OwnedFd,
     shared: Results,
     started: Instant,
-    quiet: [(i32, libc::sighandler_t); 2],
     ended: Option<Usage>,
 }
 
@@ -60,26 +60,15 @@ impl Preload<'_> {
             preload.push(":");
             preload.push(others);
         }
-        let spawned = process::Command::new(&program)
-            .arg0(&self.command[0])
-            .args(&self.command[1..])
-            .env("LD_PRELOAD", preload)
-            .env(self.variable, path_of(shared.fd()))
-            .stdin(Stdio::inherit())
-            .spawn();
-        let child = spawned.map_err(|e| LaunchError::NotExecutable(program.clone(), e))?;
+        let env = [
+            (OsString::from("LD_PRELOAD"), preload),
+            (OsString::from(self.variable), OsString::from(path_of(shared.fd()))),
+        ];
+        let relay = Relay::begin();
+        let start = Start { program: &program, command: self.command, env: &env, keep: None, traced: false };
+        let pid = start.start(&relay)?;
         let started = Instant::now();
-        let pid = child.id() as libc::pid_t;
-        // The terminal sends these to the program as well; it decides, and we stay to report.
-        let quiet = [libc::SIGINT, libc::SIGQUIT].map(|s| {
-            // SAFETY: ignoring a signal involves no memory of ours.
-            (s, unsafe { libc::signal(s, libc::SIG_IGN) })
-        });
-        // SAFETY: no memory is involved; our own child. Kernels before 5.3 refuse, then we poll.
-        let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        // SAFETY: a descriptor that was just made and that nothing else owns.
-        let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd as i32) });
-        Ok(Running { pid, program, pidfd, _library: library, shared, started, quiet, ended: None })
+        Ok(Running { pid, program, relay, _library: library, shared, started, ended: None })
     }
 }
 
@@ -106,38 +95,9 @@ impl Running {
 
     /// Waits for the program's end, at most this long. What became of it, once it has ended.
     pub fn wait(&mut self, longest: Duration) -> Result<Option<Usage>, LaunchError> {
-        if self.ended.is_some() {
-            return Ok(self.ended);
+        if self.ended.is_none() {
+            self.ended = self.relay.wait(self.pid, self.started, Some(Instant::now() + longest))?;
         }
-        match &self.pidfd {
-            Some(fd) => {
-                let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-                let time = libc::timespec {
-                    tv_sec: longest.as_secs() as i64,
-                    tv_nsec: i64::from(longest.subsec_nanos()),
-                };
-                // SAFETY: both records are live. An interruption looks like nothing having happened.
-                unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) };
-            }
-            None => std::thread::sleep(longest.min(Duration::from_millis(5))),
-        }
-        let mut status = 0;
-        // SAFETY: plain C structures that the kernel fills; our own child.
-        let (waited, usage) = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::wait4(self.pid, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
-        };
-        if waited == 0 {
-            return Ok(None);
-        }
-        if waited < 0 {
-            let error = os("wait for the program");
-            if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted {
-                return Ok(None);
-            }
-            return Err(error);
-        }
-        self.ended = Some(Usage::new(status, &usage, self.started.elapsed()));
         Ok(self.ended)
     }
 
@@ -146,15 +106,6 @@ impl Running {
         if self.ended.is_none() {
             // SAFETY: our own child, not yet waited for, so the id is still its own.
             unsafe { libc::kill(self.pid, number) };
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        for (s, old) in self.quiet {
-            // SAFETY: restores what `signal` returned.
-            unsafe { libc::signal(s, old) };
         }
     }
 }
@@ -168,9 +119,9 @@ fn anonymous_file(bytes: &[u8]) -> Result<OwnedFd, LaunchError> {
     }
     // SAFETY: a descriptor that was just made and that nothing else owns.
     let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
-    file.write_all(bytes).map_err(|source| LaunchError::System {
+    file.write_all(bytes).map_err(|cause| LaunchError::System {
         what: "write the runtime",
-        source,
+        cause,
         hint: "",
     })?;
     Ok(file.into())
@@ -179,11 +130,7 @@ fn anonymous_file(bytes: &[u8]) -> Result<OwnedFd, LaunchError> {
 /// Refuses what would run without our library.
 fn check(program: &Path) -> Result<(), LaunchError> {
     let unreadable = |e| LaunchError::NotExecutable(program.to_owned(), e);
-    let mode = std::fs::metadata(program).map_err(unreadable)?.permissions().mode();
-    // SAFETY: asks who we are.
-    if mode & 0o6000 != 0 && unsafe { libc::geteuid() } != 0 {
-        return Err(LaunchError::Privileged(program.to_owned()));
-    }
+    refuse_privileged(program)?;
     let mut head = Vec::new();
     const HEADERS_BYTES: u64 = 64 << 10;
     // A program that may be executed and not read is not looked at.
@@ -212,22 +159,4 @@ fn is_static(head: &[u8]) -> Option<bool> {
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, head).ok()?;
     Some(!segments.iter().any(|s| s.p_type(endian) == object::elf::PT_INTERP))
-}
-
-impl Usage {
-    /// From what the kernel says of an ended child.
-    fn new(status: i32, usage: &libc::rusage, wall: Duration) -> Usage {
-        let ended = if libc::WIFSIGNALED(status) {
-            Ended::Signal(libc::WTERMSIG(status))
-        } else {
-            Ended::Code(libc::WEXITSTATUS(status))
-        };
-        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
-        Usage {
-            ended,
-            wall_ns: wall.as_nanos() as u64,
-            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
-            rss_bytes_max: usage.ru_maxrss as u64 * 1024,
-        }
-    }
 }

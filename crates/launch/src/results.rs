@@ -44,6 +44,17 @@ impl Results {
         self.fd.as_raw_fd()
     }
 
+    /// A second descriptor for the memory, numbered 3 or above: the one that the program's image is mapped with.
+    pub(crate) fn duplicate(&self) -> Result<OwnedFd, LaunchError> {
+        // SAFETY: duplicates our own descriptor; the result is checked before it is owned.
+        let fd = unsafe { libc::fcntl(self.fd(), libc::F_DUPFD_CLOEXEC, 3) };
+        if fd < 0 {
+            return Err(os("duplicate the shared memory"));
+        }
+        // SAFETY: a descriptor that was just made and that nothing else owns.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
     /// A copy of the value at `offset`. The program may still write: torn values are possible until it has ended.
     pub(crate) fn get<T: Copy>(&self, offset: u64) -> T {
         let at = offset as usize;

@@ -14,8 +14,8 @@ impl Tracee {
     /// A process that is already stopped and traced by this thread.
     pub(crate) fn new(pid: libc::pid_t) -> Result<Tracee, LaunchError> {
         let mem =
-            File::options().read(true).write(true).open(format!("/proc/{pid}/mem")).map_err(|source| {
-                LaunchError::System { what: "open the program's memory", source, hint: "" }
+            File::options().read(true).write(true).open(format!("/proc/{pid}/mem")).map_err(|cause| {
+                LaunchError::System { what: "open the program's memory", cause, hint: "" }
             })?;
         Ok(Tracee { pid, mem })
     }
@@ -39,17 +39,17 @@ impl Tracee {
     }
 
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), LaunchError> {
-        self.mem.write_all_at(bytes, at).map_err(|source| LaunchError::System {
+        self.mem.write_all_at(bytes, at).map_err(|cause| LaunchError::System {
             what: "write the program's memory",
-            source,
+            cause,
             hint: "",
         })
     }
 
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {
-        self.mem.read_exact_at(bytes, at).map_err(|source| LaunchError::System {
+        self.mem.read_exact_at(bytes, at).map_err(|cause| LaunchError::System {
             what: "read the program's memory",
-            source,
+            cause,
             hint: "",
         })
     }
@@ -85,6 +85,16 @@ impl Tracee {
         }
         if !libc::WIFSTOPPED(status) {
             return Err(LaunchError::Bug(format!("the program ended during start-up (status {status:#x})")));
+        }
+        Ok(())
+    }
+
+    /// Sets the mask of blocked signals, one bit per signal.
+    pub(crate) fn set_mask(&self, mask: u64) -> Result<(), LaunchError> {
+        const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+        // SAFETY: the kernel reads one word.
+        if unsafe { libc::ptrace(PTRACE_SETSIGMASK, self.pid, size_of::<u64>(), &raw const mask) } < 0 {
+            return Err(os("set the program's signal mask"));
         }
         Ok(())
     }

@@ -40,10 +40,10 @@ pub struct Boot {
     pub shared_fixed_bytes: u64,
     /// Slabs behind the fixed part.
     pub slab_count: u64,
-    /// Process id of the launcher, for `exec` under `--follow`.
+    /// Process id of the launcher, the program's parent.
     pub launcher_pid: u32,
-    /// Number of the launcher's descriptor for the shared memory.
-    pub launcher_fd: u32,
+    /// Process id of the launcher's parent: whom the program takes for its own.
+    pub launcher_parent: u32,
 }
 
 /// Bits of [`Boot::flags`].
@@ -58,6 +58,8 @@ pub mod flags {
     pub const FOLLOW: u32 = 8;
     /// Copy the memory map into the shared memory at the end, for naming functions.
     pub const WANT_MAPS: u32 = 16;
+    /// The launcher has set a parent-death signal, which the program must not see.
+    pub const DEATH_SIGNAL: u32 = 64;
     /// One instruction per block: slow, for finding mistranslations.
     pub const SINGLE: u32 = 32;
 }

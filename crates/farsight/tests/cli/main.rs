@@ -8,3 +8,4 @@ mod farsight;
 mod mode;
 mod report;
 mod sample;
+mod signals;

@@ -483,7 +483,9 @@ test("a page of two modes has a tab for each", async () => {
   const page = await open("both");
   assert.deepEqual(await page.locator(".modes button").allTextContents(), ["Growth", "Counts"]);
   await page.click(".modes button:has-text('Counts')");
+  await page.waitForSelector(".counts h1");
   assert.match(await said(page.locator("h1")), /instructions/);
   await page.click(".modes button:has-text('Growth')");
+  await page.waitForSelector(".growth h1");
   assert.match(await said(page.locator("h1")), /faster than n log n/);
 });

@@ -27,8 +27,12 @@ async function start(): Promise<void> {
   const views = h("div", { class: "viewbar" });
   const help = helpDialog();
   let view: View | null = null;
+  // A mode is mounted once: its data are unpacked then, and what the user chose in it stays.
+  const mounted = new Map<Mode, Promise<View>>();
   const show = async (mode: Mode): Promise<void> => {
-    view = await mode.mount(data);
+    const made = mounted.get(mode) ?? mode.mount(data);
+    mounted.set(mode, made);
+    view = await made;
     replace(main, view.element);
     replace(views, view.tabs);
     for (const tab of app.querySelectorAll<HTMLElement>(".modes button")) {
