@@ -10,3 +10,6 @@ pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob")
 
 /// The causal runtime: a library to preload.
 pub static CAUSAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causal.blob"));
+
+/// The engine with the client that logs every event; for tests.
+pub static LOG: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/log.blob"));

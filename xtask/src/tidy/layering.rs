@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fit", &[]),
     ("inputsize", &[]),
     ("launch", &["wire"]),
+    ("log-rt", &["engine", "syscalls", "wire"]),
     ("oracle", &[]),
     ("preload", &[]),
     ("profile", &[]),
