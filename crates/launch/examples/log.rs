@@ -1,5 +1,5 @@
 //! Runs a program under a logging blob given by path and says how much it did: `log BLOB FLAGS PRINT PROGRAM ARGS...`,
-//! with PRINT the number of events to print.
+//! with PRINT the number of events to print (0: nothing at all).
 use std::ffi::OsString;
 fn main() {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -16,7 +16,10 @@ fn main() {
     match launch::run(&spec) {
         Ok(o) => {
             let (events, lost) = launch::log::read(&o.results);
-            eprintln!("{:?} cpu {} ms, {} events, {lost} lost", o.ended, o.cpu_ns / 1_000_000, events.len());
+            if print > 0 {
+                let ms = o.cpu_ns / 1_000_000;
+                eprintln!("{:?} cpu {ms} ms, {} events, {lost} lost", o.ended, events.len());
+            }
             for e in events.iter().take(print as usize) {
                 eprintln!(
                     "{} what {} class {} pc {:#x} {:#x} {:#x}",
