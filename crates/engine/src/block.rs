@@ -41,6 +41,15 @@ pub struct Exit {
     pub to: u32,
     /// Next exit linked to the same block.
     pub next_incoming: u32,
+    /// Registers that are lent to the client where it leaves, as bits.
+    pub lent: u16,
+}
+
+impl Exit {
+    /// An exit that is not linked, with no registers lent.
+    pub fn new(from: u32, kind: ExitKind, target: u64, site: u64) -> Exit {
+        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0 }
+    }
 }
 
 /// One translated superblock.
@@ -48,8 +57,12 @@ pub struct Exit {
 pub struct Block {
     /// Program address.
     pub pc: u64,
-    /// Cache address.
+    /// Cache address: all registers are the program's.
     pub entry: u64,
+    /// Cache address for those who come with the block's own registers lent already.
+    pub warm: u64,
+    /// Start of its hot code, from which mapped addresses are counted.
+    pub base: u64,
     /// End of its hot code.
     pub hot_end: u64,
     /// First exit linked to it.

@@ -47,10 +47,10 @@ impl<C: Client> Engine<C> {
             && self.blocks.list[site as usize].live
             && self.blocks.list[site as usize].arena == s.arena as u16
         {
-            let entry = self.blocks.list[block as usize].entry;
+            let entry = self.blocks.list[block as usize].base;
             self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
             let at = jmp_exit(&mut s.hot);
-            self.exit_to(s, block, at, pc, Some(site), ExitKind::CallSite);
+            self.exit_to(s, Exit::new(block, ExitKind::CallSite, pc, at), Some(site));
             return true;
         }
         let site = self.blocks.list.len() as u32;
@@ -58,6 +58,8 @@ impl<C: Client> Engine<C> {
         self.blocks.list.push(Block {
             pc,
             entry: s.hot.here(),
+            warm: s.hot.here(),
+            borrowed: 0,
             incoming: NONE,
             exit_count: 0,
             source: 0,
@@ -141,7 +143,7 @@ impl<C: Client> Engine<C> {
             match t.target {
                 Some(target) => {
                     let site = jmp_exit(&mut s.hot);
-                    self.direct_exit(s, t.block, site, target);
+                    self.direct_exit(s, t.block, site, target, 0);
                 }
                 None => self.emit_indirect(s, t.block, t.cached, true),
             }
@@ -170,6 +172,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         s.cold.align(8);
         let tag = s.cold.here();
@@ -285,6 +288,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         self.link(exit, id);
         self.indirect.insert(pc, exit);

@@ -236,6 +236,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         self.link(exit, id);
         if call {

@@ -174,7 +174,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
                 e.go_to(st, exit.target);
                 return;
             }
+            e.plan.hint = exit.lent;
             let to = e.go_to(st, exit.target);
+            e.plan.hint = 0;
             if to != NONE {
                 e.link(st.exit_id, to);
             }

@@ -155,7 +155,7 @@ impl<C: Client> Engine<C> {
     pub(crate) fn mapped(&self, at: u64) -> Option<(u32, Mapped)> {
         let id = self.cache.block_at(at)?;
         let b = &self.blocks.list[id as usize];
-        let offset = at.checked_sub(b.entry)?;
+        let offset = at.checked_sub(b.base)?;
         if at > b.hot_end {
             return None;
         }
