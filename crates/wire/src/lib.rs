@@ -11,6 +11,7 @@
 pub mod boot;
 pub mod causal;
 pub mod count;
+pub mod growth;
 pub mod slab;
 
 /// Version of every layout in this crate.
