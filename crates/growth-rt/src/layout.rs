@@ -113,5 +113,6 @@ pub mod gs {
         pub const $name: i32 = (HOT_OFFSET as usize + offset_of!(Hot, $field)) as i32;)*
     } }
     displacements! { SSP = ssp, TOP = top, CALLER = caller, COUNTER = counter, OWN = own, COST = cost, LOG = log,
-    LOG_END = log_end, MASK = mask, MARKS = marks, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on }
+    LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me,
+    KEPT = kept, COUNT = count, BACK = back, ADDRESS = address }
 }

@@ -57,6 +57,11 @@ impl Map {
         self.marks
     }
 
+    /// Where the sets of sharers begin.
+    pub fn sharers_base(&self) -> u64 {
+        self.sharers
+    }
+
     /// The cell that holds the byte at an address.
     pub fn cell(&self, address: u64) -> Cell {
         Cell(extract(address, self.mask))

@@ -106,10 +106,8 @@ pub mod problem {
     pub const MODULES_FULL: u32 = 4;
     /// The table of threads was full: further threads share the last entry.
     pub const THREADS_FULL: u32 = 8;
-    /// A thread's stack of pending activations was full: deeper calls belong to the last one.
-    pub const DEPTH_FULL: u32 = 16;
-    /// Two mappings cannot be told apart by the shadow memory: sizes of what uses them may be too small.
-    pub const ALIASED: u32 = 32;
+    /// A thread had no memory for its shadow: what it did is not in the profile.
+    pub const THREAD_UNSEEN: u32 = 16;
 }
 
 /// A thread that ever ran.
@@ -260,6 +258,10 @@ pub struct Hot {
     pub mask: u64,
     /// Base of the marks.
     pub marks: u64,
+    /// Base of the sets of sharers.
+    pub sharers: u64,
+    /// The own bit in them.
+    pub my_bit: u64,
     /// The own mark in all 8 bytes.
     pub me: u64,
     /// Address of the youngest frame with rare facts; 0 for none.
@@ -270,6 +272,16 @@ pub struct Hot {
     pub mask_on: u64,
     /// `me` outside of folded work.
     pub me_on: u64,
+    /// What a set of sharers is when the thread is its only member.
+    pub only_me: u64,
+    /// Words that emitted code keeps registers in.
+    pub kept: u64,
+    /// See `kept`.
+    pub count: u64,
+    /// See `kept`.
+    pub back: u64,
+    /// See `kept`.
+    pub address: u64,
     /// Index in the thread table.
     pub thread: u64,
 }
