@@ -28,6 +28,9 @@ use wire::growth::{HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
 /// Words kept free at the end of the record buffer: one entry with rare facts, and one plain.
 const LOG_SLACK_BYTES: u64 = 128;
 
+/// The index of a thread that is not counted: the child of a vfork, which runs in its parent's memory.
+const UNCOUNTED: u32 = u32::MAX >> 1;
+
 /// A thread's own state. Emitted code shares [`Hot`] and the frames with it, in the same thread.
 pub struct Local {
     /// The process.
@@ -44,12 +47,18 @@ pub struct Local {
 
 impl Local {
     /// Prepares the slab of a thread that is about to start at `root`. `None` when there is no memory.
-    pub fn start(process: &'static Process, slab: u64, tid: u32, root: u32) -> Option<Local> {
+    pub fn start(
+        process: &'static Process,
+        slab: u64,
+        tid: u32,
+        root: u32,
+        counts: bool,
+    ) -> Option<Local> {
         let slot = process.slot_of(slab);
         if !process.map.take(slot) || !process.map_window(slot, slab) {
             return None;
         }
-        let thread = process.shared.add_thread(tid, slot as u32);
+        let thread = if counts { process.shared.add_thread(tid, slot as u32) } else { UNCOUNTED };
         let hot = (slab + HOT_OFFSET) as *mut Hot;
         let first_stamp = if process.stamp_bits >= 32 { 1 } else { u32::MAX - (1 << process.stamp_bits) + 2 };
         let mark = Mark::exclusive(slot);
@@ -176,11 +185,23 @@ impl Local {
     /// Ends the thread: all activations, and what is buffered.
     pub fn end(&mut self) {
         self.end_activations();
-        let cost = self.hot().cost;
-        let (dropped, error) = self.ingest.finish();
-        self.process.shared.losses(dropped, error);
-        self.process.shared.set_thread(self.thread, Thread { tid: self.tid, slot: 0, cost });
+        self.note_end(0);
         self.process.map.release(self.slot);
+    }
+
+    /// The process ends in this thread.
+    pub fn end_process(&mut self) {
+        self.end_activations();
+        self.note_end(self.slot as u32 + 1);
+    }
+
+    fn note_end(&mut self, slot: u32) {
+        if self.thread != UNCOUNTED {
+            let cost = self.hot().cost;
+            let (dropped, error) = self.ingest.finish();
+            self.process.shared.losses(dropped, error);
+            self.process.shared.set_thread(self.thread, Thread { tid: self.tid, slot, cost });
+        }
     }
 
     /// Ends all pending activations as if they returned now, and adds up all records.
@@ -262,14 +283,14 @@ impl Local {
         self.frame(caller).callees = self.frame(caller).callees.wrapping_add(cost);
         self.frame(caller).far += frame.far;
         let mut routine = frame.routine;
-        if hot.cold == top as u64 {
-            hot.cold = frame.older;
+        if self.hot().cold == top as u64 {
+            self.hot().cold = frame.older;
             let facts = *self.facts(top);
             if frame.routine & FOLD != 0 {
                 self.unfold();
             }
             if frame.flags & flag::HANDLER != 0 && facts.saved_mask == 0 {
-                self.frame(top).flags = 0;
+                let hot = self.hot();
                 hot.mask = 0;
                 hot.me = FOLDED_MARK;
             }
@@ -327,7 +348,9 @@ impl Local {
             (frame.stamp as u32, frame.routine & !FOLD)
         };
         let folded = self.folding_stamp();
-        self.ingest.add(words, height as usize, frame, folded);
+        if self.thread != UNCOUNTED {
+            self.ingest.add(words, height as usize, frame, folded);
+        }
         self.hot().log = start;
     }
 
@@ -417,6 +440,18 @@ impl Local {
                 self.first_stamp(cell);
             }
         }
+    }
+
+    /// The same; the stamp becomes that of the top activation even if a callee's is younger.
+    pub fn read_cell_settled(&mut self, cell: Cell) {
+        self.read_cell(cell);
+        self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
+    }
+
+    /// A first read of a cell without a stamp, counted as the top's own already.
+    pub fn far_first(&mut self, cell: Cell) {
+        self.far(0);
+        self.first_stamp(cell);
     }
 
     /// What callers gain by a far first read of a cell with this stamp.

@@ -150,11 +150,8 @@ impl Code {
         let whole = matches!(a.bytes, 1 | 2 | 4 | 8 | 16 | 32 | 64) && self.shift == 2;
         if !whole {
             if a.kind != Kind::Write {
+                // (It leaves the address in S.)
                 self.generic(e, Routine::Read(a.bytes));
-                if a.kind == Kind::ReadWrite {
-                    // Its index was computed: the address again. (Operands are intact.)
-                    e.lea(s, &a.operand);
-                }
             }
             if a.kind != Kind::Read {
                 self.generic(e, Routine::Write(a.bytes));
@@ -281,7 +278,6 @@ impl Code {
             c.load(Size::Q, s, &Mem::gs(gs::KEPT));
             c.jmp(back);
         };
-        // Far routines lose S: keep it even for the first pair if more follow.
         moved(c, far);
         land(c, different);
         moved(c, mixed);
@@ -343,7 +339,9 @@ impl Code {
         match routine {
             Routine::Far(n) => self.emit_far(e, n.into()),
             Routine::Mixed => {
+                e.cold.store(Size::Q, &Mem::gs(gs::COUNT), s);
                 e.call_out_cold(token::MIXED, s);
+                e.cold.load(Size::Q, s, &Mem::gs(gs::COUNT));
                 e.cold.jmp_reg(r);
             }
             Routine::Read(bytes) => {

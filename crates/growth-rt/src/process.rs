@@ -3,10 +3,14 @@
 use crate::layout::STRIDE;
 use crate::shadow::Map;
 use crate::shared::Shared;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use engine::lock::SpinLock;
 use engine::sys::{self, mm, nr};
 use inputsize::core::shadow::Slot;
 use wire::boot::Boot;
-use wire::growth::{Cost, HOT_OFFSET, Metric, SLOTS_MAX, WINDOW_BYTES};
+use wire::growth::{Cost, HOT_OFFSET, Metric, Routine, SLOTS_MAX, WINDOW_BYTES, routine};
 
 /// Addresses tried for the slabs: far from where kernels and sanitizers put things, and from the engine.
 const BASES: [u64; 4] = [0x0300_0000_0000, 0x0600_0000_0000, 0x3000_0000_0000, 0x0100_0000_0000];
@@ -27,6 +31,14 @@ pub struct Process {
     pub stamp_bits: u32,
     /// Address of slab 0.
     pub slabs: u64,
+    /// Ranges that were unmapped and whose routines are not forgotten yet.
+    unmapped: SpinLock<Vec<(u64, u64)>>,
+    /// Whether there are any: looked at without the lock.
+    any_unmapped: AtomicBool,
+    /// The end of the heap.
+    heap_end: AtomicU64,
+    /// Numbers of handlers.
+    handlers: SpinLock<BTreeMap<u64, u32>>,
 }
 
 impl Process {
@@ -62,6 +74,41 @@ impl Process {
             fold: header.fold,
             stamp_bits: header.stamp_bits,
             slabs,
+            unmapped: SpinLock::new(Vec::new()),
+            any_unmapped: AtomicBool::new(false),
+            heap_end: AtomicU64::new(0),
+            handlers: SpinLock::new(BTreeMap::new()),
+        })
+    }
+
+    /// Memory lost its contents and its past.
+    pub fn unmapped(&self, start: u64, len: u64) {
+        self.map.reset(start, len);
+        self.unmapped.lock().push((start, start.saturating_add(len)));
+        self.any_unmapped.store(true, Ordering::Release);
+    }
+
+    /// The ranges that were unmapped since the last time.
+    pub fn take_unmapped(&self) -> Vec<(u64, u64)> {
+        if !self.any_unmapped.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut list = self.unmapped.lock();
+        self.any_unmapped.store(false, Ordering::Relaxed);
+        core::mem::take(&mut *list)
+    }
+
+    /// Notes the end of the heap; returns the one before.
+    pub fn swap_break(&self, end: u64) -> u64 {
+        self.heap_end.swap(end, Ordering::Relaxed)
+    }
+
+    /// The routine of a signal handler. Handlers are called by the kernel: what is at their address later does not
+    /// matter.
+    pub fn handler(&self, address: u64) -> u32 {
+        let mut known = self.handlers.lock();
+        *known.entry(address).or_insert_with(|| {
+            self.shared.add_routine(Routine { address, module: 0, flags: routine::HANDLER })
         })
     }
 

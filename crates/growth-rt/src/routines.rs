@@ -21,6 +21,7 @@ pub struct Routines {
     known: BTreeMap<u64, u32>,
     /// Executable mappings, by end.
     modules: BTreeMap<u64, Module>,
+    root: Option<u32>,
 }
 
 struct Module {
@@ -35,7 +36,7 @@ struct Module {
 impl Routines {
     /// None yet.
     pub fn new(shared: Shared, fold: u32) -> Routines {
-        Routines { shared, fold, known: BTreeMap::new(), modules: BTreeMap::new() }
+        Routines { shared, fold, known: BTreeMap::new(), modules: BTreeMap::new(), root: None }
     }
 
     /// The number of the routine at an address, with [`FOLD`].
@@ -58,10 +59,15 @@ impl Routines {
         number
     }
 
-    /// A routine that stands for the start of a thread at `pc`.
-    pub fn root(&mut self, pc: u64) -> u32 {
-        let module = self.module(pc).map_or(0, |m| m.line);
-        self.shared.add_routine(Routine { address: pc, module, flags: routine::ROOT })
+    /// A routine that stands for the start of a thread.
+    pub fn root(&mut self) -> u32 {
+        match self.root {
+            Some(root) => root,
+            None => {
+                let root = self.shared.add_routine(Routine { address: 0, module: 0, flags: routine::ROOT });
+                *self.root.insert(root)
+            }
+        }
     }
 
     /// Whether a jump from `from` to `target` enters another routine.

@@ -147,18 +147,13 @@ impl Map {
     }
 }
 
-/// Zeroes memory of ours: what is whole pages is given back to the kernel.
+/// Zeroes memory of ours: many whole pages are given back to the kernel, single words are only written if they hold
+/// something (a page that nobody touched stays untouched).
 fn zero(at: u64, bytes: u64) {
-    const SMALL: u64 = 4 << 12;
+    const MANY: u64 = 4 << 12;
     let end = at + bytes;
     let (first, last) = (at.next_multiple_of(4096), end & !0xfff);
-    // SAFETY: the caller's ranges lie inside the shadow.
-    let clear = |from: u64, to: u64| unsafe {
-        if to > from {
-            core::ptr::write_bytes(from as *mut u8, 0, (to - from) as usize);
-        }
-    };
-    if last <= first || last - first < SMALL {
+    if last <= first || last - first < MANY {
         clear(at, end);
         return;
     }
@@ -166,6 +161,29 @@ fn zero(at: u64, bytes: u64) {
     clear(last, end);
     // SAFETY: whole pages of our own private mappings, which become zero.
     unsafe { sys::call(nr::MADVISE, [first, last - first, DONTNEED, 0, 0, 0]) };
+}
+
+fn clear(from: u64, to: u64) {
+    let (mut at, words_end) = (from.next_multiple_of(8).min(to), to & !7);
+    let byte = |at: u64| {
+        // SAFETY: the caller's range lies inside the shadow.
+        unsafe {
+            if (at as *const u8).read() != 0 {
+                (at as *mut u8).write(0);
+            }
+        }
+    };
+    (from..at).for_each(byte);
+    while at < words_end {
+        // SAFETY: as above, aligned.
+        unsafe {
+            if (at as *const u64).read() != 0 {
+                (at as *mut u64).write(0);
+            }
+        }
+        at += 8;
+    }
+    (at..to).for_each(byte);
 }
 
 /// Chooses the bits of an address that become a cell's index.

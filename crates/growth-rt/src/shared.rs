@@ -3,6 +3,7 @@
 //! The collector may read at any time, even after a SIGKILL: an entry is written before the length that covers it.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use engine::lock::SpinLock;
 use wire::growth::*;
 
 /// The shared memory.
@@ -79,8 +80,10 @@ impl Shared {
         unsafe { at.add(index as usize).write_volatile(thread) };
     }
 
-    /// Adds a routine; returns its index. Called under the engine lock.
+    /// Adds a routine; returns its index.
     pub fn add_routine(&self, routine: Routine) -> u32 {
+        static ADDING: SpinLock<()> = SpinLock::new(());
+        let _one_at_a_time = ADDING.lock();
         let count = self.word(core::mem::offset_of!(Header, routines));
         let index = count.load(Ordering::Relaxed);
         if u64::from(index) >= ROUTINES_MAX {

@@ -140,6 +140,8 @@ pub mod routine {
     pub const ROOT: u32 = 1;
     /// Its accesses are nobody's input.
     pub const FOLDED: u32 = 2;
+    /// It is a signal handler: the same address may also be a routine that is called.
+    pub const HANDLER: u32 = 4;
 }
 
 /// All activations of a routine by a thread on inputs of one size.
