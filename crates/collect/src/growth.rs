@@ -67,13 +67,15 @@ pub fn read(results: &Results, request: &Request) -> Collected {
         problems.push("the runtime wrote no profile".to_owned());
         return Collected { profiles: Vec::new(), problems, renumberings: 0 };
     }
-    let text: &[u8] = results.slice(wire::MODULES_OFFSET, header.module_bytes.min(wire::MODULES_BYTES_MAX) as usize);
+    let text: &[u8] =
+        results.slice(wire::MODULES_OFFSET, header.module_bytes.min(wire::MODULES_BYTES_MAX) as usize);
     let names = Names::new(&String::from_utf8_lossy(text));
     let routines: &[wire::Routine] =
         results.slice(wire::ROUTINES_OFFSET, u64::from(header.routines).min(wire::ROUTINES_MAX) as usize);
     let threads: &[wire::Thread] =
         results.slice(wire::THREADS_OFFSET, u64::from(header.threads).min(wire::THREADS_MAX) as usize);
-    let points: &[wire::Point] = results.slice(wire::POINTS_OFFSET, header.points.min(wire::POINTS_MAX) as usize);
+    let points: &[wire::Point] =
+        results.slice(wire::POINTS_OFFSET, header.points.min(wire::POINTS_MAX) as usize);
 
     let mut tables = Tables::default();
     points.iter().filter(|point| point.calls > 0).for_each(|point| tables.add(point));
@@ -97,7 +99,8 @@ pub fn read(results: &Results, request: &Request) -> Collected {
     };
     let scale = Scale::of(&header, request.cost);
     if request.cost == wire::Cost::Time && scale.is_none() {
-        problems.push("the program was killed before the clock was calibrated: times are in ticks".to_owned());
+        problems
+            .push("the program was killed before the clock was calibrated: times are in ticks".to_owned());
     }
     let profiles = metrics
         .iter()
@@ -136,7 +139,10 @@ fn said(header: &wire::Header) -> Vec<String> {
             format!("the table of points was full: {} activations are missing", header.dropped),
         ),
         (wire::problem::ROUTINES_FULL, "too many routines: further ones are shown as one".to_owned()),
-        (wire::problem::MODULES_FULL, "too many libraries: routines of further ones have no names".to_owned()),
+        (
+            wire::problem::MODULES_FULL,
+            "too many libraries: routines of further ones have no names".to_owned(),
+        ),
         (wire::problem::THREADS_FULL, "too many threads: further ones are shown as one".to_owned()),
         (
             wire::problem::THREAD_UNSEEN,

@@ -56,7 +56,9 @@ impl Names {
         }
         let (object, base) = match self.map.at(at, when) {
             Some(mapping) => match &mapping.backing {
-                Backing::File { path, .. } => (path.display().to_string(), mapping.start.0 - mapping.offset.0),
+                Backing::File { path, .. } => {
+                    (path.display().to_string(), mapping.start.0 - mapping.offset.0)
+                }
                 _ => (Symbolizer::place_name(mapping), mapping.start.0),
             },
             None => ("[generated]".to_owned(), 0),

@@ -14,16 +14,17 @@
 //! Frames that need more than that at their end (induced reads, the outermost folded work, handlers) are chained from
 //! [`Hot::cold`], youngest first. A return compares its frame with that one word.
 
+use crate::cost::ticks;
 use crate::ingest::Ingest;
 use crate::layout::*;
 use crate::process::Process;
+use alloc::vec::Vec;
 use inputsize::Cell;
 use inputsize::core::coherence::{self, Origin};
 use inputsize::core::shadow::{Mark, Shadow, Slot};
 use inputsize::record::RARE;
 use inputsize::renumber::rank;
-use alloc::vec::Vec;
-use wire::growth::{HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
+use wire::growth::{Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
 
 /// Words kept free at the end of the record buffer: one entry with rare facts, and one plain.
 const LOG_SLACK_BYTES: u64 = 128;
@@ -47,13 +48,7 @@ pub struct Local {
 
 impl Local {
     /// Prepares the slab of a thread that is about to start at `root`. `None` when there is no memory.
-    pub fn start(
-        process: &'static Process,
-        slab: u64,
-        tid: u32,
-        root: u32,
-        counts: bool,
-    ) -> Option<Local> {
+    pub fn start(process: &'static Process, slab: u64, tid: u32, root: u32, counts: bool) -> Option<Local> {
         let slot = process.slot_of(slab);
         if !process.map.take(slot) || !process.map_window(slot, slab) {
             return None;
@@ -85,6 +80,7 @@ impl Local {
             me_on: me,
             one: ONE,
             thread: thread.into(),
+            stolen: if process.cost == Cost::Time { ticks() } else { 0 },
             ..Hot::default()
         };
         let frame = Frame { stamp: both(first_stamp), sp: u64::MAX, routine: root, ..Frame::default() };
@@ -96,6 +92,17 @@ impl Local {
         }
         let ingest = Ingest::new(process.shared.points(), thread, process.metric == Metric::Both);
         Some(Local { process, hot, slab, slot, thread, tid, ingest, first_stamp })
+    }
+
+    /// Does some of the profiler's own work: where costs are time, what it takes is not the program's.
+    pub fn own_work<R>(&mut self, work: impl FnOnce(&mut Local) -> R) -> R {
+        if self.process.cost != Cost::Time {
+            return work(self);
+        }
+        let start = ticks();
+        let result = work(self);
+        self.hot().stolen += ticks().wrapping_sub(start);
+        result
     }
 
     /// The words that emitted code works with.
@@ -206,6 +213,9 @@ impl Local {
 
     /// Ends all pending activations as if they returned now, and adds up all records.
     pub fn end_activations(&mut self) {
+        if self.process.cost == Cost::Time {
+            self.hot().cost = ticks().wrapping_sub(self.hot().stolen);
+        }
         while self.top() >= self.root() {
             self.leave();
         }

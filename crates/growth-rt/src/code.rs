@@ -454,12 +454,7 @@ impl Code {
 
     /// The head of a general routine: for each cell that `bytes` at the address in S touch, `each`, which may jump out.
     /// R holds the stamp of the top activation meanwhile, X the cells left. Returns to the way back in R.
-    fn emit_cells(
-        &self,
-        e: &mut Emit<'_>,
-        bytes: u32,
-        each: impl Fn(&mut Asm, &mut Vec<u64>),
-    ) -> Vec<u64> {
+    fn emit_cells(&self, e: &mut Emit<'_>, bytes: u32, each: impl Fn(&mut Asm, &mut Vec<u64>)) -> Vec<u64> {
         let [s, x, r] = e.scratch;
         let c = &mut *e.cold;
         let cell = 1u32 << self.shift;
@@ -494,10 +489,29 @@ impl Code {
         e.cold.jmp_reg(r);
     }
 
+    /// Where costs are time: what it cost so far, by the clock.
+    fn read_clock(&self, h: &mut Asm) {
+        const RDX: Reg = 2;
+        if !self.time {
+            return;
+        }
+        h.store(Size::Q, &Mem::gs(gs::KEPT), reg::RAX);
+        h.store(Size::Q, &Mem::gs(gs::COUNT), RDX);
+        h.bytes(&[0x0f, 0x31]); // rdtsc
+        h.op_reg(Size::Q, &[0xc1], 4, RDX); // shl rdx, 32
+        h.bytes(&[32]);
+        h.alu(Alu::Or, Size::Q, reg::RAX, RDX);
+        h.alu_load(Alu::Sub, Size::Q, reg::RAX, &Mem::gs(gs::STOLEN));
+        h.store(Size::Q, &Mem::gs(gs::COST), reg::RAX);
+        h.load(Size::Q, reg::RAX, &Mem::gs(gs::KEPT));
+        h.load(Size::Q, RDX, &Mem::gs(gs::COUNT));
+    }
+
     /// A routine is entered by a call or a jump: `routine` may carry [`FOLD`].
     pub fn enter(&mut self, e: &mut Emit<'_>, routine: u32) {
         let [s, x, r] = e.scratch;
         e.keep_flags();
+        self.read_clock(e.hot);
         let h = &mut *e.hot;
         let next = |field: i32| Mem::base(s, FRAME + field);
         let mut odd = Vec::new();
@@ -553,6 +567,7 @@ impl Code {
     pub fn ret(&mut self, e: &mut Emit<'_>) {
         let [s, x, r] = e.scratch;
         e.keep_flags();
+        self.read_clock(e.hot);
         let h = &mut *e.hot;
         let of = |field: i32| Mem::base(s, field);
         h.load(Size::Q, s, &Mem::gs(gs::SSP));

@@ -23,20 +23,51 @@ pub struct Image {
 
 /// Names whose accesses are an allocator's.
 const ALLOCATORS: &[&[u8]] = &[
-    b"malloc", b"free", b"calloc", b"realloc", b"reallocarray", b"cfree", b"memalign", b"aligned_alloc",
-    b"posix_memalign", b"valloc", b"pvalloc", b"malloc_usable_size", b"malloc_trim", b"free_sized",
-    b"free_aligned_sized", b"__libc_malloc", b"__libc_free", b"__libc_calloc", b"__libc_realloc",
-    b"__libc_memalign", b"sdallocx", b"mi_malloc", b"mi_free", b"mi_realloc", b"mi_calloc",
+    b"malloc",
+    b"free",
+    b"calloc",
+    b"realloc",
+    b"reallocarray",
+    b"cfree",
+    b"memalign",
+    b"aligned_alloc",
+    b"posix_memalign",
+    b"valloc",
+    b"pvalloc",
+    b"malloc_usable_size",
+    b"malloc_trim",
+    b"free_sized",
+    b"free_aligned_sized",
+    b"__libc_malloc",
+    b"__libc_free",
+    b"__libc_calloc",
+    b"__libc_realloc",
+    b"__libc_memalign",
+    b"sdallocx",
+    b"mi_malloc",
+    b"mi_free",
+    b"mi_realloc",
+    b"mi_calloc",
 ];
 /// Beginnings of such names: C++'s operators new and delete, Rust's entry points.
-const ALLOCATOR_PREFIXES: &[&[u8]] =
-    &[b"_Znw", b"_Zna", b"_Zdl", b"_Zda", b"__rust_alloc", b"__rust_dealloc", b"__rust_realloc", b"__rdl_", b"__rg_"];
+const ALLOCATOR_PREFIXES: &[&[u8]] = &[
+    b"_Znw",
+    b"_Zna",
+    b"_Zdl",
+    b"_Zda",
+    b"__rust_alloc",
+    b"__rust_dealloc",
+    b"__rust_realloc",
+    b"__rdl_",
+    b"__rg_",
+];
 
 impl Image {
     /// An object whose first byte is at `head` and whose code is mapped at `code`. Its allocators are looked up if
     /// `allocators` says so.
     pub fn new(path: &[u8], head: Option<u64>, code: Range<u64>, allocators: bool) -> Image {
-        let mut image = Image { base: code.start, functions: Vec::new(), end: code.end, allocators: Vec::new() };
+        let mut image =
+            Image { base: code.start, functions: Vec::new(), end: code.end, allocators: Vec::new() };
         // The kernel's own object has its header in the same mapping.
         let head = head.or((path == b"[vdso]").then_some(code.start));
         let Some(head) = head else { return image };
@@ -234,7 +265,10 @@ impl Symbols {
                 let Some([head, value, _size]) = self.get::<[u64; 3]>(at) else { break };
                 const FUNCTION: u64 = 2;
                 let defined = head >> 48 != 0;
-                if head >> 32 & 15 == FUNCTION && defined && self.is_allocator(strings[3] + (head & 0xffff_ffff)) {
+                if head >> 32 & 15 == FUNCTION
+                    && defined
+                    && self.is_allocator(strings[3] + (head & 0xffff_ffff))
+                {
                     found.push(bias.wrapping_add(value));
                 }
             }

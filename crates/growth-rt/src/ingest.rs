@@ -55,7 +55,9 @@ impl Ingest {
                 self.table.add_induced(point, [all.thread, all.external, own.thread, own.external]);
             }
             if let Some(by_rms) = &mut self.table_rms {
-                let rms = record.rare.map_or(size, |rare| if size == 0 && record.stamp >= folding { 0 } else { rare.rms });
+                let rms = record
+                    .rare
+                    .map_or(size, |rare| if size == 0 && record.stamp >= folding { 0 } else { rare.rms });
                 by_rms.add(&Activation { size: rms, ..activation });
             }
         }

@@ -12,8 +12,8 @@
 //! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
 
 use core::mem::offset_of;
-use wire::growth::{HOT_OFFSET, Hot};
 pub use wire::growth::SLOTS_MAX;
+use wire::growth::{HOT_OFFSET, Hot};
 
 /// Bits of a cell's index: how much address space a thread's stamps tell apart.
 pub const INDEX_BITS: u32 = 34;
@@ -113,6 +113,6 @@ pub mod gs {
         pub const $name: i32 = (HOT_OFFSET as usize + offset_of!(Hot, $field)) as i32;)*
     } }
     displacements! { SSP = ssp, TOP = top, CALLER = caller, COUNTER = counter, OWN = own, COST = cost, LOG = log,
-    LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me,
+    LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address }
 }

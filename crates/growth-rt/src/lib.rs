@@ -123,7 +123,7 @@ impl Client for Growth {
         let Some(local) = local(t.slab()) else { return };
         let payload = token & !token::KIND;
         let cells = |n: u32| (0..u64::from(n)).map(move |i| Cell(value + i));
-        match token & token::KIND {
+        local.own_work(|local| match token & token::KIND {
             token::ENTER => local.enter(payload, value),
             token::ENTER_FOLD => local.enter(payload | FOLD, value),
             token::RETURN => local.ret(value),
@@ -134,22 +134,24 @@ impl Client for Growth {
             token::WRITE => local.write(value, payload.into()),
             token::FOREIGN => cells(payload).for_each(|cell| local.before_write(cell)),
             _ => {}
-        }
+        });
     }
 
     fn range(t: &mut Thread<'_>, piece: &Piece) {
         let Some(local) = local(t.slab()) else { return };
-        if piece.kind != Kind::Write {
-            local.read(piece.addr, piece.bytes);
-        }
-        if piece.kind != Kind::Read {
-            local.write(piece.addr, piece.bytes);
-        }
+        local.own_work(|local| {
+            if piece.kind != Kind::Write {
+                local.read(piece.addr, piece.bytes);
+            }
+            if piece.kind != Kind::Read {
+                local.write(piece.addr, piece.bytes);
+            }
+        });
     }
 
     fn after_syscall(t: &mut Thread<'_>, n: u64, args: &[u64; 6], result: i64) {
         if let Some(local) = local(t.slab()) {
-            effects::after(local, n, args, result);
+            local.own_work(|local| effects::after(local, n, args, result));
         }
     }
 

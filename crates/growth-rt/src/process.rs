@@ -123,9 +123,8 @@ impl Process {
         let from = self.shared.window(slot as u64);
         // An old length of 0 maps shared memory a second time.
         // SAFETY: replaces memory of this slab, which its thread does not use yet.
-        let at = unsafe {
-            sys::call(nr::MREMAP, [from, 0, WINDOW_BYTES, MAYMOVE_FIXED, slab + HOT_OFFSET, 0])
-        };
+        let at =
+            unsafe { sys::call(nr::MREMAP, [from, 0, WINDOW_BYTES, MAYMOVE_FIXED, slab + HOT_OFFSET, 0]) };
         !sys::failed(at)
     }
 

@@ -138,7 +138,10 @@ impl Routines {
 
 fn is_linker(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-    name.starts_with(b"ld-linux") || name.starts_with(b"ld-musl") || name.starts_with(b"ld-2") || name == b"ld.so"
+    name.starts_with(b"ld-linux")
+        || name.starts_with(b"ld-musl")
+        || name.starts_with(b"ld-2")
+        || name == b"ld.so"
 }
 
 /// A line of `/proc/self/maps`.

@@ -129,7 +129,7 @@ impl Map {
             zero(slab + LOST + first * 4, cells * 4);
         }
         zero(self.marks + first, cells);
-        let page = first.next_multiple_of(PAGE_CELLS) / PAGE_CELLS;
+        let page = first.div_ceil(PAGE_CELLS);
         let pages = ((first + cells) / PAGE_CELLS).saturating_sub(page);
         zero(self.sharers + page * 8, pages * 8);
     }
@@ -300,9 +300,8 @@ fn each_resident(start: u64, bytes: u64, each: &mut dyn FnMut(u64)) {
     while page < end {
         let n = (end - page).min(PIECE as u64);
         // SAFETY: reads at most `n` words into `words`.
-        let got = unsafe {
-            sys::call(nr::PREAD64, [fd as u64, words.as_mut_ptr() as u64, n * 8, page * 8, 0, 0])
-        };
+        let got =
+            unsafe { sys::call(nr::PREAD64, [fd as u64, words.as_mut_ptr() as u64, n * 8, page * 8, 0, 0]) };
         if got <= 0 {
             break;
         }

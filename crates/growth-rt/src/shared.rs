@@ -157,7 +157,10 @@ impl Points {
 
     /// A point. The caller holds no other reference to it, and it is this thread's.
     #[inline]
-    #[expect(clippy::mut_from_ref, reason = "raw shared memory: the caller upholds uniqueness, see the comment")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "raw shared memory: the caller upholds uniqueness, see the comment"
+    )]
     pub fn get(&self, number: u32) -> &mut Point {
         // SAFETY: numbers come from `append`, hence lie inside the array; a thread uses its own points alone and
         // one at a time.

@@ -276,6 +276,8 @@ pub struct Hot {
     pub me_on: u64,
     /// What a set of sharers is when the thread is its only member.
     pub only_me: u64,
+    /// Where costs are time: ticks that are not the program's.
+    pub stolen: u64,
     /// Words that emitted code keeps registers in.
     pub kept: u64,
     /// See `kept`.

@@ -16,7 +16,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("count-rt", &["engine", "wire"]),
     ("engine", &["wire"]),
     ("exchange", &["profile"]),
-    ("farsight", &["analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"]),
+    (
+        "farsight",
+        &["analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"],
+    ),
     ("fit", &[]),
     ("growth-rt", &["count-rt", "engine", "inputsize", "syscalls", "wire"]),
     ("inputsize", &[]),
