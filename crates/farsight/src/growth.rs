@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         },
         stamp_bits: args.stamp_bits.clamp(8, 32),
     };
-    let mut bits = if args.abi_flags { 0 } else { flags::CONSERVATIVE_FLAGS };
+    let mut bits = if args.abi_flags { 0 } else { flags::WATCH_FLAGS };
     bits |= if args.mode.verbose { flags::VERBOSE } else { 0 };
     let recording = args.mode.begin("growth")?;
     let spec = Spec {
