@@ -12,6 +12,7 @@ mod count;
 mod diff;
 mod exit;
 mod export;
+mod growth;
 mod import;
 mod merge;
 mod mode;
@@ -31,6 +32,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Growth(growth::Args),
     Count(count::Args),
     Report(report::Args),
     Merge(merge::Args),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
+        Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),

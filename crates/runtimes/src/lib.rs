@@ -5,6 +5,9 @@
 //! library) and this crate includes the results.
 #![forbid(unsafe_code)]
 
+/// The engine with the growth client: a position-independent static executable.
+pub static GROWTH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/growth.blob"));
+
 /// The engine with the counting client: a position-independent static executable.
 pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob"));
 

@@ -12,6 +12,7 @@ pub mod boot;
 pub mod causal;
 pub mod count;
 pub mod log;
+pub mod growth;
 pub mod slab;
 
 /// Version of every layout in this crate.

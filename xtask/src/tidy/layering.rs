@@ -12,11 +12,16 @@ use crate::shell;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("analyse", &["fit", "profile"]),
     ("causal-rt", &["preload", "sampler", "wire"]),
+    ("collect", &["inputsize", "launch", "profile", "symbols", "wire"]),
     ("count-rt", &["engine", "wire"]),
     ("engine", &["wire"]),
     ("exchange", &["profile"]),
-    ("farsight", &["analyse", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"]),
+    (
+        "farsight",
+        &["analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"],
+    ),
     ("fit", &[]),
+    ("growth-rt", &["count-rt", "engine", "inputsize", "syscalls", "wire"]),
     ("inputsize", &[]),
     ("launch", &["wire"]),
     ("log-rt", &["engine", "syscalls", "wire"]),
