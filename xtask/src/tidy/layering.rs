@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["analyse", "fit", "profile"]),
     ("runtimes", &[]),
     ("sampler", &["preload"]),
+    ("spandag", &[]),
     ("stepper", &[]),
     ("symbols", &[]),
     ("syscalls", &[]),
