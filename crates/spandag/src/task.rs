@@ -67,6 +67,27 @@ impl Drop for Point {
     }
 }
 
+/// Where tasks start that are spawned into a scope.
+#[derive(Debug, Clone)]
+pub struct Seed {
+    site: Site,
+    entry: Entry,
+    scope: ScopeId,
+    at: Cost,
+    at_burdened: Cost,
+    point: Arc<Point>,
+}
+
+impl Seed {
+    /// A task that starts there.
+    pub fn task(&self) -> Task {
+        let mut task = Task::new(self.site, self.entry, self.at, self.at_burdened);
+        task.origin = Some(self.point.clone());
+        task.scope = self.scope;
+        task
+    }
+}
+
 /// A task that has ended.
 #[derive(Debug)]
 pub struct Outcome {
@@ -251,16 +272,28 @@ impl Task {
         opened
     }
 
-    /// A task spawned here into `scope`, which opened at `opened` on the path from the program's start.
-    /// `body` says that this task is the one that opened it.
+    /// A task spawned here into `scope`; see [`Task::seed`].
     pub fn spawn(
+        &mut self,
+        invocation: (Site, Entry),
+        scope: ScopeId,
+        opened: Cost,
+        body: bool,
+        costs: (Cost, Scale),
+    ) -> Task {
+        self.seed(invocation, scope, opened, body, costs).task()
+    }
+
+    /// The start of tasks spawned here into `scope`, which opened at `opened` on the path from the program's
+    /// start. `body` says that this task is the one that opened it.
+    pub fn seed(
         &mut self,
         (site, entry): (Site, Entry),
         scope: ScopeId,
         opened: Cost,
         body: bool,
         (burden, scale): (Cost, Scale),
-    ) -> Task {
+    ) -> Seed {
         let (at, at_burdened) = (self.now(), self.now_burdened());
         let point = if self.scope == scope {
             self.cut(body, scale)
@@ -270,10 +303,7 @@ impl Task {
             Arc::new(Point { before: None, line, owner: self.site, body: false })
         };
         self.burdened += burden;
-        let mut child = Self::new(site, entry, at, at_burdened + burden);
-        child.origin = Some(point);
-        child.scope = scope;
-        child
+        Seed { site, entry, scope, at, at_burdened: at_burdened + burden, point }
     }
 
     fn cut(&mut self, body: bool, scale: Scale) -> Arc<Point> {
