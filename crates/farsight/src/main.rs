@@ -18,6 +18,7 @@ mod mode;
 mod output;
 mod profiles;
 mod report;
+mod span;
 mod started;
 mod view;
 
@@ -32,6 +33,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
+    Span(span::Args),
     Report(report::Args),
     Merge(merge::Args),
     Diff(diff::Args),
@@ -41,12 +43,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = span::as_wrapper() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
         Command::Count(args) => count::run(args),
+        Command::Span(args) => span::run(args),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),

@@ -13,6 +13,7 @@ mod ended;
 mod error;
 mod inherited;
 mod inject;
+pub mod plain;
 pub mod preloaded;
 mod program;
 mod relay;

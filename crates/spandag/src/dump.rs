@@ -81,8 +81,8 @@ pub struct Dump {
     pub totals: Totals,
     /// What is missing or doubtful.
     pub problems: Vec<String>,
-    /// Mapped files: start, end, offset, path.
-    pub maps: Vec<(u64, u64, u64, String)>,
+    /// Executable mappings of files, as in `/proc/self/maps`.
+    pub maps: Vec<String>,
 }
 
 impl Dump {
@@ -132,8 +132,8 @@ impl Dump {
         for s in &t.steps {
             let _ = writeln!(out, "step\t{}\t{}\t{}\t{}", s.site, s.span, s.own, s.strands);
         }
-        for (start, end, offset, path) in &self.maps {
-            let _ = writeln!(out, "map\t{start:x}\t{end:x}\t{offset:x}\t{}", escape(path));
+        for line in &self.maps {
+            let _ = writeln!(out, "map	{}", escape(line));
         }
         for p in &self.problems {
             let _ = writeln!(out, "problem\t{}", escape(p));
@@ -165,7 +165,6 @@ impl Dump {
 
     fn line(&mut self, word: &str, rest: &[&str]) -> Option<()> {
         let number = |i: usize| rest.get(i).and_then(|s| s.parse::<u64>().ok());
-        let hex = |i: usize| rest.get(i).and_then(|s| u64::from_str_radix(s, 16).ok());
         let text = |i: usize| rest.get(i).map(|s| unescape(s));
         let t = &mut self.totals;
         match word {
@@ -210,7 +209,7 @@ impl Dump {
                 own: number(2)?,
                 strands: number(3)?,
             }),
-            "map" => self.maps.push((hex(0)?, hex(1)?, hex(2)?, text(3)?)),
+            "map" => self.maps.push(text(0)?),
             "problem" => self.problems.push(text(0)?),
             _ => return None,
         }
@@ -296,7 +295,7 @@ mod tests {
                 ..Totals::default()
             },
             problems: Vec::from(["it \\ rained".into()]),
-            maps: Vec::from([(1, 2, 3, "/x".into())]),
+            maps: Vec::from(["1-2 r-xp 0 0:0 1 /x".into()]),
         };
         let text = dump.write();
         let again = Dump::read(&text).expect("it was just written");
