@@ -170,8 +170,8 @@ macro_rules! scope_kind {
             {
                 let here = Local::here();
                 // SAFETY: `self` is alive, so the scope has not returned.
-                let (current, seed) =
-                    unsafe { self.open.get() }.seed(here, Location::caller(), type_name::<BODY>());
+                let open = unsafe { self.open.get() };
+                let (current, seed) = open.seed(here, Location::caller(), type_name::<BODY>());
                 let me = Everywhere(core::ptr::from_ref(self));
                 let unwound = Unwound(current);
                 let task = seed.task();
@@ -192,8 +192,8 @@ macro_rules! scope_kind {
             {
                 let here = Local::here();
                 // SAFETY: `self` is alive, so the scope has not returned.
-                let (current, seed) =
-                    unsafe { self.open.get() }.seed(here, Location::caller(), type_name::<BODY>());
+                let open = unsafe { self.open.get() };
+                let (current, seed) = open.seed(here, Location::caller(), type_name::<BODY>());
                 let me = EverywhereSync(Everywhere(core::ptr::from_ref(self)));
                 let unwound = Unwound(current);
                 self.real().spawn_broadcast(move |_, context| {
@@ -315,13 +315,12 @@ pub(crate) fn gathered<R>(
         let site = site::find(here, running, at, closure, 0);
         let entry = here.enter(running.task.entry.context, site);
         let open = EverywhereSync(Everywhere(core::ptr::from_ref(o)));
-        let result = real(&move |f| {
+        real(&move |f| {
             // SAFETY: the owner waits.
             let task = unsafe { { owner }.task() }.task.child(site, entry);
             // SAFETY: as above.
             unsafe { { &open }.0.get() }.run(task, f);
-        });
-        result
+        })
     })
 }
 
