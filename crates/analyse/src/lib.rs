@@ -13,6 +13,7 @@ pub mod forecast;
 pub mod growth;
 mod rank;
 pub mod rule;
+pub mod span;
 
 pub use forecast::{Overtake, overtakes};
 pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals, analyse};

@@ -19,6 +19,7 @@ mod mode;
 mod output;
 mod profiles;
 mod report;
+mod span;
 mod started;
 mod view;
 
@@ -34,6 +35,7 @@ struct Args {
 enum Command {
     Growth(growth::Args),
     Count(count::Args),
+    Span(span::Args),
     Report(report::Args),
     Merge(merge::Args),
     Diff(diff::Args),
@@ -43,6 +45,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = span::as_wrapper() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
@@ -50,6 +55,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
+        Command::Span(args) => span::run(args),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use profile::{Count, Data, Profile, Run};
+use profile::{Count, Data, Profile, Run, Span};
 use report::html::{CountRun, Page, PageRun};
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub enum View {
     Growth(GrowthView),
     /// What was executed.
     Count(CountView),
+    /// How parallel it was; each run by itself.
+    Span(SpanView),
 }
 
 /// Count runs of one build.
@@ -27,6 +29,14 @@ pub struct CountView {
     pub run: Run,
     /// Their data.
     pub count: Count,
+}
+
+/// One span run: spans of different runs do not add up.
+pub struct SpanView {
+    /// What is known of it besides its data.
+    pub run: Run,
+    /// Its data.
+    pub span: Span,
 }
 
 /// The views of all files, file by file: two files stay two.
@@ -47,6 +57,10 @@ pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
 pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
     let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
     views.extend(count_views(profile).into_iter().map(View::Count));
+    views.extend(profile.runs.iter().filter_map(|run| match &run.data {
+        Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
+        _ => None,
+    }));
     Ok(views)
 }
 
@@ -79,6 +93,7 @@ impl View {
         match self {
             View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
+            View::Span(v) => report::span::terminal(&v.run, &v.span),
         }
     }
 
@@ -87,6 +102,7 @@ impl View {
         match self {
             View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::json::count(&v.run, &v.count),
+            View::Span(v) => report::span::json(&v.run, &v.span),
         }
     }
 }

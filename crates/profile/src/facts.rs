@@ -13,14 +13,17 @@ use crate::canon::Invalid;
 use crate::count::Count;
 use crate::growth::Growth;
 use crate::run::Data;
+use crate::span::Span;
 use crate::varint::{Bad, Decode};
-use crate::{count_section, growth_section};
+use crate::{count_section, growth_section, span_section};
 
 /// The number of the growth mode, and the kind of its sections.
 const GROWTH: (u32, u32) = (1, 2);
 /// The number of the count mode, and the kind of its sections.
 const COUNT: (u32, u32) = (2, 3);
-const KNOWN: [(u32, u32); 2] = [GROWTH, COUNT];
+/// The number of the span mode, and the kind of its sections.
+const SPAN: (u32, u32) = (5, 6);
+const KNOWN: [(u32, u32); 3] = [GROWTH, COUNT, SPAN];
 
 /// Whether the number is that of a mode of this version.
 pub fn is_mode(mode: u32) -> bool {
@@ -34,7 +37,11 @@ pub fn is_kind(kind: u32) -> bool {
 
 /// What to call sections of a kind for which [`is_kind`] holds.
 pub fn kind_name(kind: u32) -> &'static str {
-    if kind == GROWTH.1 { "growth" } else { "counts" }
+    match kind {
+        k if k == GROWTH.1 => "growth",
+        k if k == SPAN.1 => "work and span",
+        _ => "counts",
+    }
 }
 
 /// A run's facts as payloads.
@@ -58,6 +65,10 @@ pub fn encode(data: &Data) -> Result<Option<Encoded>, Invalid> {
             count.validate()?;
             (COUNT, count_section::encode(count))
         }
+        Data::Span(span) => {
+            span.validate()?;
+            (SPAN, span_section::encode(span))
+        }
         Data::Opaque(_) => return Ok(None),
     };
     Ok(Some(Encoded { mode, kind, payloads }))
@@ -77,6 +88,7 @@ pub struct Facts {
 enum Known {
     Growth(Growth),
     Count(Count),
+    Span(Span),
 }
 
 impl Facts {
@@ -87,6 +99,14 @@ impl Facts {
             return Ok(Facts {
                 data: Known::Growth(part.growth),
                 announced: part.routines_total,
+                unknown_fields: part.unknown_fields,
+            });
+        }
+        if kind == SPAN.1 {
+            let part = span_section::decode(payload)?;
+            return Ok(Facts {
+                data: Known::Span(part.span),
+                announced: part.sites_total,
                 unknown_fields: part.unknown_fields,
             });
         }
@@ -103,6 +123,7 @@ impl Facts {
         match self.data {
             Known::Growth(_) => GROWTH.0,
             Known::Count(_) => COUNT.0,
+            Known::Span(_) => SPAN.0,
         }
     }
 
@@ -115,6 +136,13 @@ impl Facts {
                 a.by_thread.extend(b.by_thread);
                 a.functions.extend(b.functions);
             }
+            (Known::Span(a), Known::Span(b))
+                if (a.model, a.unit, span_section::head(a)) == (b.model, b.unit, span_section::head(&b)) =>
+            {
+                a.sites.extend(b.sites);
+                a.path.extend(b.path);
+                a.measured.extend(b.measured);
+            }
             _ => return Err(CONTRADICTS),
         }
         self.announced = later.announced;
@@ -126,6 +154,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.routines.len() as u64,
             Known::Count(count) => count.functions.len() as u64,
+            Known::Span(span) => span.sites.len() as u64,
         }
     }
 
@@ -133,6 +162,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.validate(),
             Known::Count(count) => count.validate(),
+            Known::Span(span) => span.validate(),
         }
     }
 
@@ -158,6 +188,7 @@ impl Facts {
             match &mut self.data {
                 Known::Growth(growth) => growth.normalize(),
                 Known::Count(count) => count.normalize(),
+                Known::Span(span) => span.normalize(),
             }
         }
         self.into_data()
@@ -167,6 +198,7 @@ impl Facts {
         match self.data {
             Known::Growth(growth) => Data::Growth(growth),
             Known::Count(count) => Data::Count(count),
+            Known::Span(span) => Data::Span(span),
         }
     }
 }

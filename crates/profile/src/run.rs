@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::count::Count;
 use crate::growth::Growth;
+use crate::span::Span;
 
 /// Tells runs apart, so that merging a file with itself changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +104,8 @@ pub enum Data {
     Growth(Growth),
     /// Exact counts of what was executed.
     Count(Count),
+    /// Work and span, per call site.
+    Span(Span),
     /// A mode that this version of Farsight does not know, kept as it was written.
     Opaque(Opaque),
 }
