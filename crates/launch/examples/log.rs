@@ -12,6 +12,7 @@ fn main() {
         flags,
         fixed_bytes: wire::log::FIXED_BYTES,
         prepare: &launch::log::prepare,
+        duration: None,
     };
     match launch::run(&spec) {
         Ok(o) => {

@@ -64,6 +64,7 @@ fn compare(root: &Path, builder: &Builder, name: &str) {
         flags: 0,
         fixed_bytes: wire::log::FIXED_BYTES,
         prepare: &launch::log::prepare,
+        duration: None,
     };
     let outcome = launch::run(&spec).unwrap();
     assert_eq!(outcome.ended.shell_code(), stepped.exit, "{name}: exit status");

@@ -18,9 +18,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("exchange", &["profile"]),
     (
         "farsight",
-        &["analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"],
+        &[
+            "analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "span-kit",
+            "symbols", "wire",
+        ],
     ),
-    ("farsight", &["analyse", "exchange", "launch", "profile", "report", "runtimes", "span-kit", "symbols", "wire"]),
     ("fit", &[]),
     ("growth-rt", &["count-rt", "engine", "inputsize", "syscalls", "wire"]),
     ("inputsize", &[]),
