@@ -14,13 +14,13 @@ extern crate alloc;
 mod access;
 mod shared;
 
-pub use access::accesses;
+pub use access::AccessCounter;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use engine::client::{Client, StringCounters};
 use engine::superblock::{Insn, Superblock};
-use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
+use iced_x86::{FlowControl, Mnemonic};
 use shared::Shared;
 use wire::boot::Boot;
 use wire::count::{EXITS_MAX, ExitDesc, ThreadTotals, Totals};
@@ -32,7 +32,7 @@ const RESERVED: u64 = 1 << 16;
 /// Counts.
 pub struct Count {
     shared: Shared,
-    factory: InstructionInfoFactory,
+    accesses: AccessCounter,
     /// `prefix[k]`: what the first `k` instructions of the current superblock add.
     prefix: Vec<ExitDesc>,
     by_sum: BTreeMap<[u16; 5], u32>,
@@ -47,7 +47,7 @@ impl Count {
         Count {
             // SAFETY: passed on.
             shared: unsafe { Shared::new(boot) },
-            factory: InstructionInfoFactory::new(),
+            accesses: AccessCounter::default(),
             prefix: Vec::new(),
             by_sum: BTreeMap::new(),
         }
@@ -91,7 +91,7 @@ impl Client for Count {
             d.calls += u8::from(matches!(flow, FlowControl::Call | FlowControl::IndirectCall) && !syscall);
             let repeated = insn.ins.has_rep_prefix() || insn.ins.has_repne_prefix();
             if !(repeated && insn.ins.is_string_instruction()) {
-                let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+                let (loads, stores) = self.accesses.count(&insn.ins);
                 d.loads += loads;
                 d.stores += stores;
             }
@@ -108,7 +108,7 @@ impl Client for Count {
         if !insn.ins.is_string_instruction() {
             return None;
         }
-        let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+        let (loads, stores) = self.accesses.count(&insn.ins);
         // cmps reads twice per iteration: the engine adds the count once per counter, so both go through here.
         Some(StringCounters {
             loads: (loads > 0).then_some(extra_offset(core::mem::offset_of!(Totals, loads))),

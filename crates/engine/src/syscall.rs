@@ -324,6 +324,7 @@ impl<C: Client> Engine<C> {
         if sys::failed(r) {
             return r;
         }
+        self.memo.forget();
         match n {
             nr::MMAP if a[1] == 0 => {}
             nr::MMAP => {

@@ -85,7 +85,10 @@ impl<C: Client> Engine<C> {
             crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
         }
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
+        self.blocks.keep_ahead();
+        self.maps.keep_ahead();
         let arena = self.cache.arena(a);
+        arena.keep_ahead();
         // SAFETY: the streams' free parts belong to whoever holds the engine lock.
         let mut s = unsafe {
             Streams {
@@ -212,8 +215,12 @@ impl<C: Client> Engine<C> {
         let mut bump = None;
         if counting {
             self.client.block(&self.sb);
-            let ahead =
-                Ahead { regions: &self.regions, returns_kill: self.returns_kill_flags(), home: self.sb.pc };
+            let ahead = Ahead {
+                regions: &self.regions,
+                returns_kill: self.returns_kill_flags(),
+                home: self.sb.pc,
+                memo: &self.memo,
+            };
             liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
@@ -336,7 +343,8 @@ impl<C: Client> Engine<C> {
             }
             _ => {
                 self.map_copy(entry, insn, at);
-                s.hot.bytes(bytes);
+                // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+                unsafe { s.hot.instruction(ins.ip(), ins.len()) };
                 if ins.flow_control() == FlowControl::Interrupt {
                     // Traps report the address behind them, which may be a junction.
                     self.maps.reopen();
