@@ -3,16 +3,17 @@
 
 use crate::layout::gs;
 use alloc::vec::Vec;
+use count_rt::AccessCounter;
 use engine::client::StringCounters;
 use engine::superblock::{Insn, Superblock};
 use engine::sys;
-use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
+use iced_x86::{FlowControl, Mnemonic};
 use wire::growth::Cost;
 
 /// Costs of the current superblock.
 pub struct Costs {
     cost: Cost,
-    factory: InstructionInfoFactory,
+    accesses: AccessCounter,
     /// `prefix[k]`: what the first `k` instructions cost.
     prefix: Vec<u32>,
 }
@@ -20,7 +21,7 @@ pub struct Costs {
 impl Costs {
     /// Of this kind.
     pub fn new(cost: Cost) -> Costs {
-        Costs { cost, factory: InstructionInfoFactory::new(), prefix: Vec::new() }
+        Costs { cost, accesses: AccessCounter::default(), prefix: Vec::new() }
     }
 
     /// A superblock is about to be translated.
@@ -55,7 +56,7 @@ impl Costs {
                 if repeated && ins.is_string_instruction() {
                     return 0;
                 }
-                let (loads, stores) = count_rt::accesses(&mut self.factory, ins);
+                let (loads, stores) = self.accesses.count(ins);
                 u32::from(loads) + u32::from(stores)
             }
             Cost::Time => 0,
@@ -67,7 +68,7 @@ impl Costs {
         if self.cost != Cost::Memory || !insn.ins.is_string_instruction() {
             return None;
         }
-        let (loads, stores) = count_rt::accesses(&mut self.factory, &insn.ins);
+        let (loads, stores) = self.accesses.count(&insn.ins);
         Some(StringCounters {
             loads: (loads > 0).then_some(gs::COST),
             stores: (stores > 0).then_some(gs::COST),
