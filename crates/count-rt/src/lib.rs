@@ -29,6 +29,10 @@ use wire::slab::{COUNTERS_OFFSET, TOTALS_OFFSET};
 /// Counters kept back for when the others have run out: one per distinct sum, whatever the address.
 const RESERVED: u64 = 1 << 16;
 
+/// Counters taken at a time. Whole paths and side exits fill stretches of their own: most side exits are hardly ever
+/// taken, and their counters would take up half of the cache lines that the others need.
+const STRETCH: u32 = 512;
+
 /// Counts.
 pub struct Count {
     shared: Shared,
@@ -36,6 +40,8 @@ pub struct Count {
     /// `prefix[k]`: what the first `k` instructions of the current superblock add.
     prefix: Vec<ExitDesc>,
     by_sum: BTreeMap<[u16; 5], u32>,
+    /// What is left of the current stretches, for whole paths and for side exits: (next, end).
+    stretches: [(u32, u32); 2],
 }
 
 impl Count {
@@ -50,14 +56,22 @@ impl Count {
             accesses: AccessCounter::default(),
             prefix: Vec::new(),
             by_sum: BTreeMap::new(),
+            stretches: [(0, 0); 2],
         }
     }
 
-    fn counter(&mut self, d: ExitDesc) -> u32 {
+    fn counter(&mut self, d: ExitDesc, side: bool) -> u32 {
         let n = self.shared.exits();
-        if u64::from(n) < EXITS_MAX - RESERVED {
-            self.shared.add_exit(d);
-            return n;
+        let stretch = &mut self.stretches[usize::from(side)];
+        if stretch.0 == stretch.1 && u64::from(n + STRETCH) <= EXITS_MAX - RESERVED {
+            *stretch = (n, n + STRETCH);
+            self.shared.extend(STRETCH);
+        }
+        if stretch.0 < stretch.1 {
+            let c = stretch.0;
+            stretch.0 += 1;
+            self.shared.set_exit(c, d);
+            return c;
         }
         self.shared.problem(wire::count::problem::COUNTERS_FULL);
         let key = [d.instructions, d.loads, d.stores, d.blocks.into(), d.calls.into()];
@@ -99,9 +113,10 @@ impl Client for Count {
         }
     }
 
-    fn path_counter(&mut self, _sb: &Superblock, count: usize) -> Option<i32> {
+    fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32> {
         let d = self.prefix[count];
-        Some((COUNTERS_OFFSET + u64::from(self.counter(d)) * 8) as i32)
+        let counter = self.counter(d, count < sb.insns.len());
+        Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
     }
 
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
