@@ -2,6 +2,7 @@
 //! program leaves behind becomes a profile.
 //!
 //! [`cargo`] is the side of `cargo`: a rustc wrapper that puts our `rayon-core` on top of the program's own.
+//! [`cc`] is the side of C and C++: [`rewrite`] turns Cilk into calls of the runtime library.
 //! [`collect`] reads records and gives addresses their names. [`burden`] measures what a fork costs here.
 //!
 //! # Design constraints
@@ -11,5 +12,7 @@
 
 pub mod burden;
 pub mod cargo;
+pub mod cc;
 pub mod collect;
+pub mod rewrite;
 pub mod sources;
