@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use profile::span::Measured;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
+use span_kit::openmp::{self, OpenMp};
 use span_kit::{burden, cargo, cc};
 
 use crate::exit::{Failure, Kind};
@@ -93,6 +94,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         // For programs that bring no runtime along: they are one strand, which is an answer too.
         let kit = cc::kit().context("cannot unpack the runtime")?;
         let mut preload = OsString::from(kit.join("lib").join(cc::LIBRARY));
+        match launch::find(&command[0]).map_or(OpenMp::AsItIs, |program| openmp::needs(&program)) {
+            OpenMp::AsItIs => {}
+            OpenMp::Instead(library) => {
+                preload.push(":");
+                preload.push(library);
+            }
+            OpenMp::Missing => args.mode.say(
+                "the program uses gcc's OpenMP runtime, which reports nothing, and LLVM's is not installed (Debian and \
+                 Ubuntu: apt install libomp5; Fedora: dnf install libomp)",
+            ),
+        }
+        if let Some(n) = args.model_cores {
+            env.push(("OMP_NUM_THREADS".into(), n.to_string().into()));
+        }
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
             preload.push(":");
             preload.push(others);

@@ -1,6 +1,6 @@
 //! The span runtime as a library for C and C++.
 //!
-//! [`cilk`] is what rewritten Cilk programs call. A program that calls nothing of it is one strand, whose work is its
+//! [`cilk`] is what rewritten Cilk programs call, [`ompt`] what LLVM's OpenMP runtime calls. A program that calls nothing of it is one strand, whose work is its
 //! span; that is reported too.
 //!
 //! # Rules
@@ -9,3 +9,4 @@
 
 pub mod cilk;
 mod main_thread;
+pub mod ompt;

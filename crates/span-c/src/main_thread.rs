@@ -80,6 +80,8 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
     let begun = clock::start();
+    // OpenMP programs are followed by tasks, and their time counts from here as well.
+    span_rt::local::start();
     let (heavy, burden) = if settings().units {
         clock::UNITS.store(1, Ordering::Relaxed);
         (0, settings().burden_ns)
@@ -105,6 +107,7 @@ extern "C" fn before_main() {
 }
 
 extern "C" fn at_exit() {
+    crate::ompt::write();
     if Main::get().is_none() {
         return;
     }
