@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod browser;
+mod cc;
 mod check;
 mod count;
 mod diff;
@@ -36,6 +37,9 @@ enum Command {
     Growth(growth::Args),
     Count(count::Args),
     Span(span::Args),
+    Cc(cc::Args),
+    #[command(name = "c++")]
+    Cxx(cc::Args),
     Report(report::Args),
     Merge(merge::Args),
     Diff(diff::Args),
@@ -56,6 +60,8 @@ fn main() -> ExitCode {
         Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
         Command::Span(args) => span::run(args),
+        Command::Cc(args) => cc::run(args, span_kit::rewrite::Language::C),
+        Command::Cxx(args) => cc::run(args, span_kit::rewrite::Language::Cpp),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, anyhow};
 use profile::span::Measured;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
-use span_kit::{burden, cargo};
+use span_kit::openmp::{self, OpenMp};
+use span_kit::{burden, cargo, cc};
 
 use crate::exit::{Failure, Kind};
 use crate::mode::{self, ModeArgs};
@@ -89,6 +90,29 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let build = cargo::prepare(&us).context("cannot prepare the build")?;
         env.extend(build.env);
         target = Some(build.target);
+    } else {
+        // For programs that bring no runtime along: they are one strand, which is an answer too.
+        let kit = cc::kit().context("cannot unpack the runtime")?;
+        let mut preload = OsString::from(kit.join("lib").join(cc::LIBRARY));
+        match launch::find(&command[0]).map_or(OpenMp::AsItIs, |program| openmp::needs(&program)) {
+            OpenMp::AsItIs => {}
+            OpenMp::Instead(library) => {
+                preload.push(":");
+                preload.push(library);
+            }
+            OpenMp::Missing => args.mode.say(
+                "the program uses gcc's OpenMP runtime, which reports nothing, and LLVM's is not installed (Debian and \
+                 Ubuntu: apt install libomp5; Fedora: dnf install libomp)",
+            ),
+        }
+        if let Some(n) = args.model_cores {
+            env.push(("OMP_NUM_THREADS".into(), n.to_string().into()));
+        }
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        env.push(("LD_PRELOAD".into(), preload));
     }
     let usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
     let (mut records, mut problems) = collect::read(out.path()).context("cannot read the records")?;
@@ -98,6 +122,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Path::new(&r.program).strip_prefix(target).is_ok_and(|p| p.iter().any(|c| c == "build"))
         };
         records.retain(|r| !scripts(r));
+    }
+    // Of helpers that a program started, only those that forked tasks say something.
+    if records.iter().any(|r| r.span.spawns > 0) {
+        records.retain(|r| r.span.spawns > 0);
+    } else {
+        records.sort_by_key(|r| std::cmp::Reverse(r.span.work));
+        records.truncate(1);
     }
     if records.is_empty() {
         if usage.ended != launch::Ended::Code(0) {
@@ -133,7 +164,7 @@ fn nothing(target: Option<&Path>) -> String {
                 .into()
         }
         Some(_) => "the program left no record: it uses rayon, but did not run, or did not end by exit".into(),
-        None => "the program left no record: it was not built for the span mode; run Rust programs as \
+        None => "the program left no record: it is statically linked, or did not end by exit; run Rust programs as \
                  farsight span -- cargo run --release"
             .into(),
     }

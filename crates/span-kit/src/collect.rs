@@ -118,10 +118,10 @@ impl Names<'_> {
             site.file = caller.file.as_deref().unwrap_or_default().to_owned();
             site.line = caller.line.unwrap_or(0);
             site.function = caller.function.as_ref().map(|n| n.readable().to_owned()).unwrap_or_default();
-            site.callee = match place.kind {
-                Kind::Loop => "parallel iterator".into(),
-                _ => place.callee.clone(),
-            };
+            // Rayon's loops have the type of their closure, which is long and says less than the line.
+            if place.kind == Kind::Loop && place.callee.contains("::") {
+                site.callee = "parallel iterator".into();
+            }
         }
         site
     }

@@ -2,6 +2,8 @@
 //! program leaves behind becomes a profile.
 //!
 //! [`cargo`] is the side of `cargo`: a rustc wrapper that puts our `rayon-core` on top of the program's own.
+//! [`cc`] is the side of C and C++: [`rewrite`] turns Cilk into calls of the runtime library.
+//! [`openmp`] finds the OpenMP runtime that can report.
 //! [`collect`] reads records and gives addresses their names. [`burden`] measures what a fork costs here.
 //!
 //! # Design constraints
@@ -11,5 +13,8 @@
 
 pub mod burden;
 pub mod cargo;
+pub mod cc;
 pub mod collect;
+pub mod openmp;
+pub mod rewrite;
 pub mod sources;

@@ -9,7 +9,7 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// Changes when any source does.
 pub fn fingerprint() -> String {
     let mut hash = DefaultHasher::new();
-    SOURCES.hash(&mut hash);
+    (SOURCES, HEADERS, LIBRARY).hash(&mut hash);
     format!("{:016x}", hash.finish())
 }
 

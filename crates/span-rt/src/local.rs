@@ -182,6 +182,21 @@ impl Local {
         self.begun.set(self.clock.begin());
     }
 
+    /// The strand that runs ends, if one does.
+    pub fn pause_current(&self) {
+        if !self.current.get().is_null() {
+            self.pause();
+        }
+    }
+
+    /// The task that was paused goes on.
+    pub fn resume_current(&self) {
+        let current = self.current.get();
+        if !current.is_null() {
+            self.resume(current);
+        }
+    }
+
     /// A strand of `running` started when the last task of `tag` ended on this thread, or starts now.
     #[inline]
     pub fn resume_after(&self, running: *mut Running, tag: usize) {

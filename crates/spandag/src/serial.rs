@@ -20,6 +20,9 @@ use crate::{Context, Cost, Func, ROOT, Site};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+/// Invocations that are remembered.
+const SEEN: usize = 64;
+
 /// How an invocation relates to its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -52,6 +55,8 @@ struct Frame {
 pub struct Stack {
     frames: Vec<Frame>,
     contexts: Contexts,
+    /// Invocations seen before: context and site, and what follows.
+    seen: [(u64, Entry); SEEN],
     on_work: Vec<Record>,
     heavy: Cost,
     burden: Cost,
@@ -102,13 +107,14 @@ impl Stack {
         let mut stack = Stack {
             frames: Vec::new(),
             contexts: Contexts::default(),
+            seen: [(u64::MAX, Entry { context: 0, top_site: false, top_caller: false }); SEEN],
             on_work: Vec::from([Record::default()]),
             heavy,
             burden,
             spawns: 0,
             syncs: 0,
         };
-        stack.push(ROOT, Func::MAX, How::Called);
+        stack.push(ROOT, || Func::MAX, How::Called);
         stack
     }
 
@@ -119,9 +125,14 @@ impl Stack {
         }
     }
 
-    fn push(&mut self, site: Site, func: Func, how: How) {
+    fn push(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
         let context: Context = self.frames.last().map_or(Contexts::EMPTY, |f| f.entry.context);
-        let entry = self.contexts.enter(context, site, func);
+        let key = u64::from(context) << 32 | u64::from(site);
+        let slot = (site as usize ^ (context as usize).wrapping_mul(7)) % SEEN;
+        if self.seen[slot].0 != key {
+            self.seen[slot] = (key, self.contexts.enter(context, site, func()));
+        }
+        let entry = self.seen[slot].1;
         self.frames.push(Frame {
             site,
             entry,
@@ -159,6 +170,12 @@ impl Stack {
     /// `site`, which lies in `func`, is invoked.
     #[inline]
     pub fn enter(&mut self, site: Site, func: Func, how: How) {
+        self.enter_by(site, || func, how);
+    }
+
+    /// As [`enter`](Self::enter); `func` is asked only if the invocation is new.
+    #[inline]
+    pub fn enter_by(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
         if self.on_work.len() <= site as usize {
             self.on_work.resize(site as usize + 1, Record::default());
         }

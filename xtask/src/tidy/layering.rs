@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["analyse", "fit", "profile"]),
     ("runtimes", &[]),
     ("sampler", &["preload"]),
+    ("span-c", &["span-rt", "spandag"]),
     ("span-kit", &["profile", "spandag", "symbols"]),
     ("span-rayon", &["span-rt", "spandag"]),
     ("span-rt", &["spandag"]),
