@@ -150,6 +150,13 @@ impl<C: Client> Engine<C> {
                 s.hot.store_gs_imm64(return_slot(t.ret), landing);
                 s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
                 s.hot.d32(ret);
+            } else if t.target.is_some() {
+                s.hot.store_gs(off::SPILL_X, reg::R11);
+                s.hot.load_address(reg::R11, t.ret);
+                s.hot.bytes(&[0x4c, 0x89, 0x1c, 0x24]); // mov [rsp], r11
+                s.hot.load_address(reg::R11, landing);
+                s.hot.store_gs(return_slot(t.ret), reg::R11);
+                s.hot.load_gs(reg::R11, off::SPILL_X);
             } else {
                 s.hot.pop_gs(return_slot(t.ret));
                 s.hot.push_address(t.ret, t.pool);
