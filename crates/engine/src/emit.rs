@@ -141,6 +141,13 @@ impl Asm {
         self.d32(imm as i32);
     }
 
+    /// `mov qword gs:[disp], imm`, sign-extended
+    pub fn store_gs_imm64(&mut self, disp: i32, imm: i32) {
+        self.bytes(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
+        self.d32(disp);
+        self.d32(imm);
+    }
+
     /// `jmp gs:[disp]`
     pub fn jmp_gs(&mut self, disp: i32) {
         self.bytes(&[0x65, 0xff, 0x24, 0x25]);
