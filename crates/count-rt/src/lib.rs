@@ -12,9 +12,12 @@
 extern crate alloc;
 
 mod access;
+mod functions;
+mod lookup;
 mod shared;
 
 pub use access::AccessCounter;
+pub use functions::CountFunctions;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -23,7 +26,7 @@ use engine::superblock::{Insn, Superblock};
 use iced_x86::{FlowControl, Mnemonic};
 use shared::Shared;
 use wire::boot::Boot;
-use wire::count::{EXITS_MAX, ExitDesc, ThreadTotals, Totals};
+use wire::count::{EXITS_MAX, ExitDesc, Split, ThreadTotals, Totals};
 use wire::slab::{COUNTERS_OFFSET, TOTALS_OFFSET};
 
 /// Counters kept back for when the others have run out: one per distinct sum, whatever the address.
@@ -42,6 +45,8 @@ pub struct Count {
     by_sum: BTreeMap<[u16; 5], u32>,
     /// What is left of the current stretches, for whole paths and for side exits: (next, end).
     stretches: [(u32, u32); 2],
+    /// Counters that a slab has room for.
+    counters_max: u64,
 }
 
 impl Count {
@@ -50,6 +55,13 @@ impl Count {
     /// # Safety
     /// The boot block is the launcher's, and its mapping has the layout of `wire::count`.
     pub unsafe fn new(boot: &Boot) -> Count {
+        // SAFETY: passed on.
+        unsafe { Count::with_counters(boot, EXITS_MAX) }
+    }
+
+    /// # Safety
+    /// As for `new`; slabs have room for `counters_max` counters.
+    unsafe fn with_counters(boot: &Boot, counters_max: u64) -> Count {
         Count {
             // SAFETY: passed on.
             shared: unsafe { Shared::new(boot) },
@@ -57,13 +69,15 @@ impl Count {
             prefix: Vec::new(),
             by_sum: BTreeMap::new(),
             stretches: [(0, 0); 2],
+            counters_max,
         }
     }
 
-    fn counter(&mut self, d: ExitDesc, side: bool) -> u32 {
+    /// A counter for a path, whole or up to a side exit, and whether it is the path's alone.
+    fn counter(&mut self, d: ExitDesc, side: bool) -> (u32, bool) {
         let n = self.shared.exits();
         let stretch = &mut self.stretches[usize::from(side)];
-        if stretch.0 == stretch.1 && u64::from(n + STRETCH) <= EXITS_MAX - RESERVED {
+        if stretch.0 == stretch.1 && u64::from(n + STRETCH) <= self.counters_max - RESERVED {
             *stretch = (n, n + STRETCH);
             self.shared.extend(STRETCH);
         }
@@ -71,17 +85,35 @@ impl Count {
             let c = stretch.0;
             stretch.0 += 1;
             self.shared.set_exit(c, d);
-            return c;
+            return (c, true);
         }
         self.shared.problem(wire::count::problem::COUNTERS_FULL);
+        let d = ExitDesc { function: 0, ..d };
         let key = [d.instructions, d.loads, d.stores, d.blocks.into(), d.calls.into()];
         if let Some(&c) = self.by_sum.get(&key) {
-            return c;
+            return (c, false);
         }
-        let c = n.min(EXITS_MAX as u32 - 1);
+        let c = n.min(self.counters_max as u32 - 1);
         self.shared.add_exit(d);
         self.by_sum.insert(key, c);
-        c
+        (c, false)
+    }
+
+    /// What the first `n` instructions of the current superblock add.
+    fn prefix(&self, n: usize) -> ExitDesc {
+        self.prefix[n.min(self.prefix.len() - 1)]
+    }
+
+    fn problem(&mut self, bit: u32) {
+        self.shared.problem(bit);
+    }
+
+    fn split(&mut self, split: Split) {
+        self.shared.add_split(split);
+    }
+
+    fn keep_counters(&mut self, slab: u64) {
+        self.shared.keep_counters(slab);
     }
 }
 
@@ -89,10 +121,24 @@ fn extra_offset(field: usize) -> i32 {
     (TOTALS_OFFSET as usize + core::mem::offset_of!(ThreadTotals, extra) + field) as i32
 }
 
+/// Counters for the iterations of a string instruction.
+fn string_counters(count: &mut Count, insn: &Insn) -> Option<StringCounters> {
+    if !insn.ins.is_string_instruction() {
+        return None;
+    }
+    let (loads, stores) = count.accesses.count(&insn.ins);
+    // cmps reads twice per iteration: the engine adds the count once per counter, so both go through here.
+    Some(StringCounters {
+        loads: (loads > 0).then_some(extra_offset(core::mem::offset_of!(Totals, loads))),
+        stores: (stores > 0).then_some(extra_offset(core::mem::offset_of!(Totals, stores))),
+        loads_each: loads,
+    })
+}
+
 impl Client for Count {
     fn block(&mut self, sb: &Superblock) {
         self.prefix.clear();
-        let mut d = ExitDesc { pc: sb.pc, ..ExitDesc::default() };
+        let mut d = ExitDesc::default();
         self.prefix.push(d);
         for insn in &sb.insns {
             let flow = insn.ins.flow_control();
@@ -115,21 +161,12 @@ impl Client for Count {
 
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32> {
         let d = self.prefix[count];
-        let counter = self.counter(d, count < sb.insns.len());
+        let counter = self.counter(d, count < sb.insns.len()).0;
         Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
     }
 
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
-        if !insn.ins.is_string_instruction() {
-            return None;
-        }
-        let (loads, stores) = self.accesses.count(&insn.ins);
-        // cmps reads twice per iteration: the engine adds the count once per counter, so both go through here.
-        Some(StringCounters {
-            loads: (loads > 0).then_some(extra_offset(core::mem::offset_of!(Totals, loads))),
-            stores: (stores > 0).then_some(extra_offset(core::mem::offset_of!(Totals, stores))),
-            loads_each: loads,
-        })
+        string_counters(self, insn)
     }
 
     fn path_cut(&mut self, slab: u64, sb: &Superblock, count: usize, counted: Option<usize>) {

@@ -56,6 +56,37 @@ impl Shared {
         }
     }
 
+    /// Appends to the table of splits.
+    pub(crate) fn add_split(&mut self, split: Split) {
+        // SAFETY: the header is mapped, and only the holder of the engine lock writes it.
+        let n = unsafe { (*self.header()).splits };
+        if u64::from(n) >= SPLITS_MAX {
+            return self.problem(problem::FUNCTIONS_PARTIAL);
+        }
+        // SAFETY: inside the table of splits of the mapping; written under the engine lock.
+        unsafe {
+            ((self.base + SPLITS_OFFSET) as *mut Split).add(n as usize).write_volatile(split);
+            compiler_fence(Ordering::Release);
+            (&raw mut (*self.header()).splits).write_volatile(n + 1);
+        }
+    }
+
+    /// Adds a thread's counters to those of the threads that have ended.
+    pub(crate) fn keep_counters(&mut self, slab: u64) {
+        let exits = self.exits() as usize;
+        // SAFETY: both ranges are mapped up to `exits`; the slab's thread counts nothing any more, and the sums are
+        // only touched under the engine lock.
+        let (from, to) = unsafe {
+            (
+                core::slice::from_raw_parts((slab + COUNTERS_OFFSET) as *const u64, exits),
+                core::slice::from_raw_parts_mut((self.base + ENDED_COUNTERS_OFFSET) as *mut u64, exits),
+            )
+        };
+        for (to, from) in to.iter_mut().zip(from).filter(|(_, from)| **from != 0) {
+            *to = to.wrapping_add(*from);
+        }
+    }
+
     pub(crate) fn problem(&mut self, bit: u32) {
         // SAFETY: the header is mapped, and only the holder of the engine lock writes it.
         unsafe { (*self.header()).problems |= bit };

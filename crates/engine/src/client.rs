@@ -139,6 +139,18 @@ pub trait Client: Sized + 'static {
         1
     }
 
+    /// A second counter for the same path, and what it grows by: both are bumped in one place, before the events of
+    /// the path's last instruction.
+    fn path_cost(&mut self, sb: &Superblock, count: usize) -> Option<(i32, u32)> {
+        let _ = (sb, count);
+        None
+    }
+
+    /// Program addresses `start..end` have got other contents, or none: what was known of code there is void.
+    fn remapped(&mut self, start: u64, end: u64) {
+        let _ = (start, end);
+    }
+
     /// Counters for the iterations of a repeated string instruction; the repeat count is added to each.
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters>;
 

@@ -25,7 +25,7 @@ use crate::emit::{Asm, Reg};
 use crate::engine::Engine;
 use crate::events::{Emit, Events, SCRATCH_MAX, call_out, wanted};
 use crate::state::off;
-use crate::superblock::{End, Insn, Superblock};
+use crate::superblock::{End, Insn, Kind, Superblock};
 use crate::translate::Streams;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -78,6 +78,9 @@ impl<C: Client> Engine<C> {
         if !events.inline() {
             return;
         }
+        if events.calls {
+            self.end_at_tail(sb);
+        }
         let plan = &mut self.plan;
         plan.accesses.clear();
         plan.kinds.clear();
@@ -113,6 +116,18 @@ impl<C: Client> Engine<C> {
                 *slot = free.next().unwrap_or(LENT[0]);
                 plan.borrowed |= 1 << *slot;
             }
+        }
+    }
+
+    /// Ends a superblock at the first jump that is a tail call: what the path adds is counted before its last
+    /// instruction's events, not before those in its middle.
+    fn end_at_tail(&mut self, sb: &mut Superblock) {
+        let tail = (0..sb.insns.len())
+            .find(|&k| sb.insns[k].kind == Kind::InlinedJump && self.edge_of(&sb.insns[k]).is_some());
+        if let Some(k) = tail {
+            sb.end = End::Jump { target: sb.insns[k].ins.near_branch_target() };
+            sb.insns[k].kind = Kind::End;
+            sb.insns.truncate(k + 1);
         }
     }
 

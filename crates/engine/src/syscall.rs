@@ -330,6 +330,7 @@ impl<C: Client> Engine<C> {
             nr::MMAP => {
                 let start = r as u64;
                 let end = start + page_up(a[1]);
+                self.client.remapped(start, end);
                 self.replace(Region {
                     start,
                     end,
@@ -347,6 +348,7 @@ impl<C: Client> Engine<C> {
                 }
             }
             nr::MUNMAP => {
+                self.client.remapped(a[0], a[0] + page_up(a[1]));
                 self.flush(a[0], a[0] + page_up(a[1]));
                 self.regions.remove(a[0], a[0] + page_up(a[1]));
             }
@@ -357,6 +359,8 @@ impl<C: Client> Engine<C> {
                 self.regions.protect(a[0], a[0] + page_up(a[1]), a[2] as u8 & 7);
             }
             nr::MREMAP => {
+                self.client.remapped(a[0], a[0] + page_up(a[1]));
+                self.client.remapped(r as u64, r as u64 + page_up(a[2]));
                 let old = self.regions.get(a[0]).copied();
                 self.flush(a[0], a[0] + page_up(a[1]));
                 self.regions.remove(a[0], a[0] + page_up(a[1]));

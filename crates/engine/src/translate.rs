@@ -46,7 +46,7 @@ pub(crate) struct Tail {
 struct Pending {
     site: u64,
     target: u64,
-    counter: Option<(i32, bool, u32)>,
+    counter: Option<Bump>,
     /// Registers that are lent there and must be given back.
     lent: (u16, [Reg; crate::events::SCRATCH_MAX]),
     /// A tail call, and whether flags are live on it.
@@ -236,11 +236,11 @@ impl<C: Client> Engine<C> {
         for k in 0..n {
             let insn = self.sb.insns[k];
             let bumped = bump.is_some_and(|b| b.0 == k);
-            if let Some((at, counter, dead, amount)) = bump
+            if let Some((at, counters)) = bump
                 && at == k
             {
                 self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Before, 0);
-                bump_counter(&mut s.hot, counter, dead, amount);
+                counters.emit(&mut s.hot);
             }
             let noted = self.has_events(k, &insn);
             if noted {
@@ -271,13 +271,8 @@ impl<C: Client> Engine<C> {
                 }
                 Kind::SideExit => {
                     let target = insn.ins.near_branch_target();
-                    let counter = if counting {
-                        let dead = self.live_exits[side] == 0;
-                        let amount = self.client.path_amount(&self.sb, k + 1);
-                        self.client.path_counter(&self.sb, k + 1).map(|c| (c, dead, amount))
-                    } else {
-                        None
-                    };
+                    let counter =
+                        if counting { self.bump_of(k + 1, self.live_exits[side] == 0) } else { None };
                     let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
                     let tail = self.tail_of(&insn, target).map(|t| (t, live));
                     side += 1;
@@ -288,24 +283,28 @@ impl<C: Client> Engine<C> {
                 Kind::End => {}
             }
         }
-        if let Some((at, counter, dead, amount)) = bump
+        if let Some((at, counters)) = bump
             && at == n
         {
-            bump_counter(&mut s.hot, counter, dead, amount);
+            counters.emit(&mut s.hot);
         }
         id
     }
 
-    /// Where in the last stretch the path's counter is bumped: `(before which instruction, counter, may flags
-    /// change)`.
-    fn place_bump(&mut self, n: usize) -> Option<(usize, i32, bool, u32)> {
-        let counter = self.client.path_counter(&self.sb, n)?;
-        let amount = self.client.path_amount(&self.sb, n);
+    /// Where in the last stretch the path's counters are bumped: before which instruction, and what.
+    fn place_bump(&mut self, n: usize) -> Option<(usize, Bump)> {
         let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
         let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
         let last = if ends_with_insn { n - 1 } else { n };
         let dead = (first..=last).rev().find(|&k| self.live_before[k] == 0);
-        Some((dead.unwrap_or(last), counter, dead.is_some(), amount))
+        Some((dead.unwrap_or(last), self.bump_of(n, dead.is_some())?))
+    }
+
+    /// What the path of the first `n` instructions adds, where flags are dead or not.
+    fn bump_of(&mut self, n: usize, flags_dead: bool) -> Option<Bump> {
+        let counter = self.client.path_counter(&self.sb, n)?;
+        let amount = self.client.path_amount(&self.sb, n);
+        Some(Bump { counter, amount, cost: self.client.path_cost(&self.sb, n), flags_dead })
     }
 
     /// Copies one instruction.
@@ -517,8 +516,8 @@ impl<C: Client> Engine<C> {
             let stub = s.cold.here();
             // SAFETY: a displacement that this chain emitted; nothing runs it yet.
             unsafe { patch_rel32(p.site, stub) };
-            if let Some((counter, dead, amount)) = p.counter {
-                bump_counter(&mut s.cold, counter, dead, amount);
+            if let Some(counters) = p.counter {
+                counters.emit(&mut s.cold);
             }
             if let Some((edge, flags_live)) = p.tail {
                 self.note_exit_edge(s, edge, p.lent, flags_live);
@@ -619,6 +618,24 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
     a.bytes(&[2, 0xeb, 5]);
     let here = a.here();
     a.jmp(here)
+}
+
+/// What a passage along a path adds to which counters.
+#[derive(Clone, Copy)]
+struct Bump {
+    counter: i32,
+    amount: u32,
+    cost: Option<(i32, u32)>,
+    flags_dead: bool,
+}
+
+impl Bump {
+    fn emit(&self, a: &mut Asm) {
+        bump_counter(a, self.counter, self.flags_dead, self.amount);
+        if let Some((counter, amount)) = self.cost {
+            bump_counter(a, counter, self.flags_dead, amount);
+        }
+    }
 }
 
 /// Adds to a counter.

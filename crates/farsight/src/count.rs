@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use launch::Spec;
 use launch::counts::{self, Counts};
-use profile::{Count, Data, Tally, ThreadTally};
+use profile::{Count, Data, Function, Tally, ThreadTally};
 use wire::boot::flags;
 use wire::count::Totals;
 
+use crate::functions::Names;
 use crate::mode::{self, ModeArgs};
 
 /// Count executed instructions, blocks, loads, stores and calls, exactly
@@ -16,6 +17,9 @@ use crate::mode::{self, ModeArgs};
 pub struct Args {
     #[command(flatten)]
     mode: ModeArgs,
+    /// Also count by function: calls, instructions of its own, and with everything that it called
+    #[arg(long)]
+    functions: bool,
     /// Run the program in the engine and count nothing: what the engine alone costs
     #[arg(long, hide = true)]
     engine_only: bool,
@@ -34,6 +38,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (args.mode.verbose, flags::VERBOSE),
         (!args.abi_flags, flags::WATCH_FLAGS),
         (args.single, flags::SINGLE),
+        (args.functions, flags::FUNCTIONS),
     ] {
         bits |= if on { bit } else { 0 };
     }
@@ -46,21 +51,34 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         prepare: &counts::prepare,
         duration: None,
     };
-    let outcome = launch::run(&spec).map_err(mode::launch_failure)?;
+    let mut names = Names::new();
+    let outcome = if args.functions {
+        launch::run_answering(&spec, Some(&mut |question| names.answer(question)))
+    } else {
+        launch::run(&spec)
+    };
+    let outcome = outcome.map_err(mode::launch_failure)?;
     if args.engine_only {
         return Ok(ExitCode::from(outcome.ended.shell_code() as u8));
     }
     let counts = counts::read(&outcome.results);
-    let mut run = recording.run(Data::Count(facts(&counts)))?;
+    let mut problems = counts.problems.clone();
+    let mut functions = Vec::new();
+    if args.functions {
+        problems.extend(names.problems());
+        let sums = counts::read_functions(&outcome.results, names.count());
+        functions = names.functions(&sums);
+    }
+    let mut run = recording.run(Data::Count(facts(&counts, functions)))?;
     run.exit = mode::exit_of(outcome.ended);
     run.wall_ns = outcome.wall_ns;
     run.cpu_ns = outcome.cpu_ns;
-    run.problems = counts.problems;
+    run.problems = problems;
     recording.finish(vec![run])
 }
 
 /// The counts as a profile holds them.
-fn facts(counts: &Counts) -> Count {
+fn facts(counts: &Counts, functions: Vec<Function>) -> Count {
     let mut count = Count {
         total: tally(&counts.totals),
         threads: counts.threads.into(),
@@ -69,7 +87,7 @@ fn facts(counts: &Counts) -> Count {
             .iter()
             .map(|t| ThreadTally { id: t.tid.into(), tally: tally(&t.totals) })
             .collect(),
-        functions: Vec::new(),
+        functions,
     };
     count.normalize();
     count

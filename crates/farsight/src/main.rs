@@ -13,6 +13,7 @@ mod count;
 mod diff;
 mod exit;
 mod export;
+mod functions;
 mod growth;
 mod import;
 mod merge;

@@ -13,6 +13,17 @@ pub struct Thread {
     pub totals: Totals,
 }
 
+/// What one function executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FunctionCounts {
+    /// Times that it was entered.
+    pub calls: u64,
+    /// Instructions of its own.
+    pub own: u64,
+    /// Instructions of its own and of what it called; a recursion counts once.
+    pub total: u64,
+}
+
 /// All counts of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
@@ -22,7 +33,7 @@ pub struct Counts {
     pub threads: u32,
     /// Those with their own numbers (all but overflowing ones).
     pub by_thread: Vec<Thread>,
-    /// Executions of instructions by superblock address: (address, instructions, calls).
+    /// What is missing or doubtful.
     pub problems: Vec<String>,
 }
 
@@ -59,10 +70,62 @@ pub fn read(r: &Results) -> Counts {
         }
         by_thread.push(Thread { tid: t.tid, totals });
     }
+    if h.problems & problem::FUNCTIONS_PARTIAL != 0 {
+        problems.push(
+            "what functions executed is partial: a recursion was too deep, or the program has too much code"
+                .to_owned(),
+        );
+    }
     let mut totals = h.overflow;
     for t in &by_thread {
         totals.add_scaled(&t.totals, 1);
     }
     by_thread.sort_by_key(|t| t.tid);
     Counts { totals, threads: h.threads, by_thread, problems }
+}
+
+/// Sums up by function: the entry of number n is that of the function which the answers gave that number, up to
+/// `count`; entry 0 is what has none. For runs that counted functions.
+pub fn read_functions(r: &Results, count: usize) -> Vec<FunctionCounts> {
+    let h: Header = r.get(0);
+    let exits: &[ExitDesc] = r.slice(EXITS_OFFSET, h.exits as usize);
+    let sums: &[FunctionSums] = r.slice(FUNCTIONS_OFFSET, count.min(FUNCTIONS_MAX as usize));
+    let mut functions: Vec<FunctionCounts> =
+        sums.iter().map(|s| FunctionCounts { calls: s.calls, own: 0, total: s.total }).collect();
+    let mut times: Vec<u64> = r.slice::<u64>(ENDED_COUNTERS_OFFSET, exits.len()).to_vec();
+    for i in 0..u64::from(h.slabs) {
+        let slab = FIXED_BYTES + i * STRIDE;
+        let t: ThreadTotals = r.get(slab + TOTALS_OFFSET);
+        if t.tid == 0 {
+            continue;
+        }
+        for (sum, c) in times.iter_mut().zip(r.slice::<u64>(slab + COUNTERS_OFFSET, exits.len())) {
+            *sum = sum.wrapping_add(*c);
+        }
+        // What is active when the program ends has been so until then.
+        for f in r.slice::<Frame>(slab + SHADOW_OFFSET, u64::from(t.depth).min(SHADOW_MAX) as usize) {
+            if let Some(sums) = functions.get_mut(f.function as usize).filter(|_| f.outermost != 0) {
+                sums.total = sums.total.wrapping_add(t.running.wrapping_sub(f.entered));
+            }
+        }
+    }
+    let mut add = |function: u32, instructions: u64| {
+        if let Some(f) = functions.get_mut(function as usize) {
+            f.own = f.own.wrapping_add(instructions);
+        }
+    };
+    for (d, c) in exits.iter().zip(&times) {
+        add(d.function, c.wrapping_mul(d.instructions.into()));
+    }
+    for s in r.slice::<Split>(SPLITS_OFFSET, h.splits as usize) {
+        let Some((d, c)) = exits.get(s.exit as usize).zip(times.get(s.exit as usize)) else { continue };
+        let moved = c.wrapping_mul(s.instructions.into());
+        add(s.function, moved);
+        add(d.function, moved.wrapping_neg());
+    }
+    for f in &mut functions {
+        // A function that is only ever run into, never called or jumped to, has no activations of its own.
+        f.total = f.total.max(f.own);
+    }
+    functions
 }

@@ -7,6 +7,7 @@
 //!
 //! For the sampling modes: a library is preloaded and talked to through shared memory ([`preloaded`]).
 
+pub mod answers;
 mod blob;
 pub mod counts;
 mod ended;
@@ -27,4 +28,4 @@ pub use ended::{Ended, Usage};
 pub use error::LaunchError;
 pub use program::find;
 pub use results::Results;
-pub use run::{Outcome, Spec, run};
+pub use run::{Answers, Outcome, Spec, run, run_answering};

@@ -55,6 +55,14 @@ impl Results {
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
+    /// Where `bytes` bytes from `offset` on are in our own memory.
+    pub(crate) fn address(&self, offset: u64, bytes: usize) -> *mut u8 {
+        let at = offset as usize;
+        assert!(at + bytes <= self.bytes);
+        // SAFETY: inside the mapping.
+        unsafe { self.base.add(at).cast_mut() }
+    }
+
     /// A copy of the value at `offset`. The program may still write: torn values are possible until it has ended.
     pub fn get<T: Copy>(&self, offset: u64) -> T {
         let at = offset as usize;

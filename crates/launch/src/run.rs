@@ -1,6 +1,7 @@
 //! One run: start, inject, wait.
 
-use crate::ended::Ended;
+use crate::answers::{Answer, Desk, Question};
+use crate::ended::{Ended, Usage};
 use crate::error::LaunchError;
 use crate::inject::Injection;
 use crate::program::{find, refuse_privileged};
@@ -9,7 +10,7 @@ use crate::results::Results;
 use crate::start::Start;
 use crate::tracee::Tracee;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use wire::slab;
@@ -30,6 +31,9 @@ pub struct Spec<'a> {
     pub duration: Option<Duration>,
 }
 
+/// Answers the program's questions about functions.
+pub type Answers<'a> = dyn FnMut(Question) -> Answer + Send + 'a;
+
 /// A finished run.
 pub struct Outcome {
     /// How it ended.
@@ -46,6 +50,11 @@ pub struct Outcome {
 
 /// Runs a program under a runtime and waits for it.
 pub fn run(spec: &Spec<'_>) -> Result<Outcome, LaunchError> {
+    run_answering(spec, None)
+}
+
+/// The same, with somebody who answers the runtime's questions.
+pub fn run_answering(spec: &Spec<'_>, answers: Option<&mut Answers<'_>>) -> Result<Outcome, LaunchError> {
     check_machine()?;
     let program = find(&spec.command[0])?;
     refuse_privileged(&program)?;
@@ -61,28 +70,16 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome, LaunchError> {
         traced: true,
     };
     let pid = start.start(&relay)?;
-    if let Err(e) = inject(spec, &program, pid, fd.as_raw_fd(), relay.mask_bits()) {
-        // SAFETY: our own child, not yet waited for.
-        unsafe {
-            libc::kill(pid, libc::SIGKILL);
-            libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
+    let desk = Desk::new(&results);
+    let usage = std::thread::scope(|scope| {
+        if let Some(answers) = answers {
+            desk.open(scope, pid, answers);
         }
-        return Err(e);
-    }
+        let usage = go(spec, &program, pid, &fd, &relay);
+        desk.close();
+        usage
+    })?;
     drop(fd);
-    let started = Instant::now();
-    const GRACE: Duration = Duration::from_secs(2);
-    let mut deadline = spec.duration.map(|d| (started + d, libc::SIGINT));
-    let usage = loop {
-        if let Some(usage) = relay.wait(pid, started, deadline.map(|d| d.0))? {
-            break usage;
-        }
-        if let Some((_, signal)) = deadline {
-            // SAFETY: our own child, not yet waited for.
-            unsafe { libc::kill(pid, signal) };
-            deadline = (signal == libc::SIGINT).then(|| (Instant::now() + GRACE, libc::SIGKILL));
-        }
-    };
     Ok(Outcome {
         ended: usage.ended,
         wall_ns: usage.wall_ns,
@@ -90,6 +87,37 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome, LaunchError> {
         rss_bytes_max: usage.rss_bytes_max,
         results,
     })
+}
+
+/// Injects the runtime into the stopped program, lets it go and waits for its end.
+fn go(
+    spec: &Spec<'_>,
+    program: &Path,
+    pid: libc::pid_t,
+    fd: &OwnedFd,
+    relay: &Relay,
+) -> Result<Usage, LaunchError> {
+    if let Err(e) = inject(spec, program, pid, fd.as_raw_fd(), relay.mask_bits()) {
+        // SAFETY: our own child, not yet waited for.
+        unsafe {
+            libc::kill(pid, libc::SIGKILL);
+            libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
+        }
+        return Err(e);
+    }
+    let started = Instant::now();
+    const GRACE: Duration = Duration::from_secs(2);
+    let mut deadline = spec.duration.map(|d| (started + d, libc::SIGINT));
+    loop {
+        if let Some(usage) = relay.wait(pid, started, deadline.map(|d| d.0))? {
+            return Ok(usage);
+        }
+        if let Some((_, signal)) = deadline {
+            // SAFETY: our own child, not yet waited for.
+            unsafe { libc::kill(pid, signal) };
+            deadline = (signal == libc::SIGINT).then(|| (Instant::now() + GRACE, libc::SIGKILL));
+        }
+    }
 }
 
 fn check_machine() -> Result<(), LaunchError> {

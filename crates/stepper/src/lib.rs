@@ -5,5 +5,6 @@
 //! users run.
 
 pub mod classify;
+pub mod functions;
 pub mod step;
 pub mod trace;

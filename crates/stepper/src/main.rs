@@ -12,6 +12,9 @@ struct Args {
     /// Where to write the counts; standard output after the program's own otherwise.
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Also count by function.
+    #[arg(long)]
+    functions: bool,
     /// The program and its arguments.
     #[arg(last = true, required = true)]
     command: Vec<String>,
@@ -19,7 +22,7 @@ struct Args {
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    let report = stepper::step::run(&args.command)?;
+    let report = stepper::step::run(&args.command, args.functions)?;
     let text = serde_json::to_string(&report)?;
     match args.json {
         Some(path) => std::fs::write(path, text)?,

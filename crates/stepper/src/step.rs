@@ -30,6 +30,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::classify::{Effect, classify};
+use crate::functions::{At, FunctionCounts, Functions, Stack};
 use crate::trace::{self, Step};
 
 /// Five sums.
@@ -60,6 +61,8 @@ pub struct Report {
     /// Each thread's instructions one by one, if asked for.
     #[serde(skip)]
     pub traces: Vec<Vec<Step>>,
+    /// By function, if that was asked for.
+    pub functions: Vec<FunctionCounts>,
 }
 
 #[derive(Default)]
@@ -68,12 +71,15 @@ struct Thread {
     /// The instruction at which it was resumed; `None` when that does not decode.
     next: Option<Effect>,
     pc: u64,
+    sp: u64,
     rcx: u64,
-    /// For a trace: the instruction's bytes and the registers before it.
-    bytes: [u8; 15],
+    /// For a trace: the registers before the instruction.
     before: Option<libc::user_regs_struct>,
     trace: Vec<Step>,
     repeating: bool,
+    /// The bytes at `pc`.
+    bytes: [u8; 15],
+    stack: Stack,
     /// The next SIGTRAP is the stop at a handler's entry: nothing was executed.
     at_handler: bool,
     /// Already resumed once.
@@ -81,19 +87,20 @@ struct Thread {
 }
 
 /// Runs `command` to its end, without address randomization, and counts.
-pub fn run(command: &[String]) -> Result<Report> {
-    run_with(Command::new, command, false)
+pub fn run(command: &[String], by_function: bool) -> Result<Report> {
+    run_with(Command::new, command, false, by_function)
 }
 
 /// The same with a command of the caller's making (environment, folder), and a trace of each thread.
 pub fn trace(make: impl FnOnce(&str) -> Command, command: &[String]) -> Result<Report> {
-    run_with(|program: &str| make(program), command, true)
+    run_with(|program: &str| make(program), command, true, false)
 }
 
 fn run_with<'a>(
     make: impl FnOnce(&'a str) -> Command,
     command: &'a [String],
     tracing: bool,
+    by_function: bool,
 ) -> Result<Report> {
     let (program, args) = command.split_first().context("no program given")?;
     let mut child = make(program);
@@ -123,8 +130,13 @@ fn run_with<'a>(
         order: vec![main],
         decoded: HashMap::new(),
         tracing,
+        functions: by_function.then(|| Functions::new(main)),
     };
-    stepper.threads.insert(main, Thread::default());
+    let mut first = Thread::default();
+    if let Some(functions) = &mut stepper.functions {
+        functions.start(&mut first.stack, ptrace::getregs(main)?.rip);
+    }
+    stepper.threads.insert(main, first);
     stepper.resume(main, None)?;
     stepper.all()
 }
@@ -136,6 +148,7 @@ struct Stepper {
     order: Vec<Pid>,
     decoded: HashMap<[u8; 15], Option<Effect>>,
     tracing: bool,
+    functions: Option<Functions>,
 }
 
 impl Stepper {
@@ -185,7 +198,11 @@ impl Stepper {
             return self.resume(pid, Some(signal));
         }
         let regs = ptrace::getregs(pid)?;
+        let at = At { pc: regs.rip, sp: regs.rsp };
         if std::mem::take(&mut thread.at_handler) {
+            if let Some(functions) = &mut self.functions {
+                functions.handler(&mut thread.stack, at);
+            }
             return self.resume(pid, None);
         }
         if let (true, Some(before)) = (self.tracing && thread.next.is_some(), &thread.before) {
@@ -195,6 +212,14 @@ impl Stepper {
                 _ => thread.trace.push(new.clone()),
             }
             thread.repeating = new.repeated && regs.rip == before.rip;
+        }
+        if let Some(effect) = thread.next
+            && !(effect.rep && regs.rip == thread.pc)
+            && let Some(functions) = &mut self.functions
+        {
+            let (ahead, got) = read(&self.memory, regs.rip);
+            let before = At { pc: thread.pc, sp: thread.sp };
+            functions.executed(&mut thread.stack, &thread.bytes, before, Some((at, &ahead[..got])));
         }
         if let Some(effect) = thread.next {
             if effect.rep {
@@ -212,21 +237,14 @@ impl Stepper {
     /// Notes what is at the thread's pc and lets it execute that.
     fn resume(&mut self, pid: Pid, signal: Option<Signal>) -> Result<()> {
         let regs = ptrace::getregs(pid)?;
-        let mut bytes = [0; 15];
-        // Near the end of a mapping fewer can be read; the rest stays zero and does not matter.
-        let mut got = 0;
-        while got < bytes.len() {
-            match self.memory.read_at(&mut bytes[got..], regs.rip + got as u64) {
-                Ok(n) if n > 0 => got += n,
-                _ => break,
-            }
-        }
+        let (bytes, got) = read(&self.memory, regs.rip);
         let effect = *self.decoded.entry(bytes).or_insert_with(|| classify(&bytes[..got], regs.rip));
         let thread = self.threads.get_mut(&pid).context("unknown thread")?;
         (thread.next, thread.pc, thread.rcx, thread.started) = (effect, regs.rip, regs.rcx, true);
         if self.tracing {
-            (thread.bytes, thread.before) = (bytes, Some(regs));
+            thread.before = Some(regs);
         }
+        (thread.sp, thread.bytes) = (regs.rsp, bytes);
         match ptrace::step(pid, signal) {
             // Gone between stop and step: another thread ended the process. Its end is reported by wait.
             Err(nix::errno::Errno::ESRCH) => Ok(()),
@@ -240,6 +258,10 @@ impl Stepper {
             && effect.syscall
         {
             thread.counts.add(&effect);
+            if let Some(functions) = &mut self.functions {
+                let before = At { pc: thread.pc, sp: thread.sp };
+                functions.executed(&mut thread.stack, &thread.bytes, before, None);
+            }
         }
     }
 
@@ -255,7 +277,8 @@ impl Stepper {
             totals.calls += t.calls;
         }
         let traces = self.order.iter().filter_map(|p| self.threads.get(p)).map(|t| t.trace.clone()).collect();
-        Report { totals, threads, exit, traces }
+        let functions = self.functions.as_ref().map(Functions::report).unwrap_or_default();
+        Report { totals, threads, exit, traces, functions }
     }
 }
 
@@ -267,6 +290,19 @@ impl Counts {
         self.loads += effect.loads;
         self.stores += effect.stores;
     }
+}
+
+/// The bytes at an address, and how many there are: near the end of a mapping fewer than asked for; the rest is zero.
+fn read(memory: &File, at: u64) -> ([u8; 15], usize) {
+    let mut bytes = [0; 15];
+    let mut got = 0;
+    while got < bytes.len() {
+        match memory.read_at(&mut bytes[got..], at + got as u64) {
+            Ok(n) if n > 0 => got += n,
+            _ => break,
+        }
+    }
+    (bytes, got)
 }
 
 /// Whether the thread has a handler for the signal.

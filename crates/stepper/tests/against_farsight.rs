@@ -1,4 +1,5 @@
-//! `farsight count` against the stepper: totals and number of threads must be equal on small static programs.
+//! `farsight count` against the stepper: totals, number of threads, and with `--functions` every function's calls and
+//! instructions must be equal on small static programs.
 //!
 //! Needs a built `farsight`, named by `FARSIGHT_BIN`; without it the comparison is skipped, and says so. Both runs get the
 //! same environment, no address randomization, and a glibc that does not register restartable sequences (the engine
@@ -41,7 +42,8 @@ fn counts_are_those_of_single_stepping() {
         };
         let stepped_json = scratch.join("stepped.json");
         let mut stepper = Command::new(env!("CARGO_BIN_EXE_stepper"));
-        let stepped = run(stepper.arg("--json").arg(&stepped_json).arg("--"), &stepped_json);
+        let stepped =
+            run(stepper.arg("--functions").arg("--json").arg(&stepped_json).arg("--"), &stepped_json);
         let counted_json = scratch.join("counted.json");
         let mut setarch = Command::new("/usr/bin/setarch");
         setarch.args(["x86_64", "-R"]).arg(&farsight).args([
@@ -57,6 +59,12 @@ fn counts_are_those_of_single_stepping() {
                 wrong.push(format!("{}: {key} stepped {} counted {}", case.name, stepped[key], counted[key]));
             }
         }
+        let functions_json = scratch.join("functions.json");
+        let mut setarch = Command::new("/usr/bin/setarch");
+        setarch.args(["x86_64", "-R"]).arg(&farsight);
+        setarch.args(["count", "--functions", "--no-summary", "-q", "-o", "/dev/null"]);
+        let by_function = run(setarch.arg("--json").arg(&functions_json).arg("--"), &functions_json);
+        wrong.extend(function_differences(&case.name, &stepped, &by_function));
         let threads = stepped["threads"].as_array().map_or(0, Vec::len);
         if counted["threads"] != threads {
             wrong.push(format!("{}: {threads} threads stepped, counted {}", case.name, counted["threads"]));
@@ -64,4 +72,34 @@ fn counts_are_those_of_single_stepping() {
     }
     std::fs::remove_dir_all(&scratch).unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What differs between the functions of two documents; same names are compared in order.
+fn function_differences(case: &str, stepped: &Value, counted: &Value) -> Vec<String> {
+    let list = |document: &Value| {
+        let mut all: Vec<(String, [u64; 3])> = Vec::new();
+        for f in document["functions"].as_array().into_iter().flatten() {
+            let number = |key: &str| f[key].as_u64().unwrap_or(u64::MAX);
+            let numbers = [number("calls"), number("instructions_self"), number("instructions_total")];
+            all.push((f["name"].as_str().unwrap_or_default().to_owned(), numbers));
+        }
+        all.sort();
+        all
+    };
+    let (want, got) = (list(stepped), list(counted));
+    let own: u64 = got.iter().map(|f| f.1[1]).sum();
+    let mut wrong = Vec::new();
+    if counted["instructions"] != own {
+        wrong.push(format!(
+            "{case}: functions' own instructions add up to {own}, not {}",
+            counted["instructions"]
+        ));
+    }
+    for f in want.iter().filter(|f| !got.contains(f)) {
+        wrong.push(format!("{case}: stepped {f:?}"));
+    }
+    for f in got.iter().filter(|f| !want.contains(f)) {
+        wrong.push(format!("{case}: counted {f:?}"));
+    }
+    wrong
 }

@@ -60,6 +60,8 @@ pub mod flags {
     pub const WANT_MAPS: u32 = 16;
     /// The launcher has set a parent-death signal, which the program must not see.
     pub const DEATH_SIGNAL: u32 = 64;
+    /// Count by function.
+    pub const FUNCTIONS: u32 = 128;
     /// One instruction per block: slow, for finding mistranslations.
     pub const SINGLE: u32 = 32;
 }

@@ -62,8 +62,10 @@ impl Totals {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitDesc {
-    /// Application pc of the first instruction on the path.
-    pub pc: u64,
+    /// Number of the function whose instructions these are; 0 where functions are not counted.
+    pub function: u32,
+    /// Keeps the size at 16 bytes.
+    pub reserved: u32,
     /// Instructions on the path.
     pub instructions: u16,
     /// Loads on the path, iterations of string instructions excepted.
@@ -110,6 +112,73 @@ pub struct Header {
     pub maps_bytes: u64,
     /// Sum over ended threads that found the table full.
     pub overflow: Totals,
+    /// Entries of the table of splits in use.
+    pub splits: u32,
+    /// Keeps what follows aligned.
+    pub reserved: u32,
+    /// Questions about functions.
+    pub ask: Ask,
+}
+
+/// A question from inside the program: which function holds an address? The launcher answers; both wait by futex on
+/// the numbers. One question at a time.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ask {
+    /// Number of the last question.
+    pub asked: u32,
+    /// Number of the last question that was answered.
+    pub answered: u32,
+    /// The address asked about.
+    pub address: u64,
+    /// Changes whenever memory has been remapped: what was read of the process's map before is void.
+    pub generation: u64,
+    /// The answer holds for addresses from here ...
+    pub start: u64,
+    /// ... to here.
+    pub end: u64,
+    /// The function's first instruction; 0 when not known.
+    pub entry: u64,
+    /// Its number, from 1.
+    pub function: u32,
+    /// Keeps the size a multiple of 8.
+    pub reserved: u32,
+}
+
+/// Some instructions of an exit's path belong to another function than the exit's.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Split {
+    /// Number of the exit.
+    pub exit: u32,
+    /// The other function.
+    pub function: u32,
+    /// How many of the path's instructions are its.
+    pub instructions: u32,
+}
+
+/// What is counted at a function's calls and returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FunctionSums {
+    /// Times that it was entered.
+    pub calls: u64,
+    /// Instructions while it was active, by all threads; what is active at the end is not in it.
+    pub total: u64,
+}
+
+/// An activation on a thread's shadow stack.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Frame {
+    /// Where its return address lies.
+    pub slot: u64,
+    /// The thread's instructions when it was entered.
+    pub entered: u64,
+    /// Its function.
+    pub function: u32,
+    /// 1 for the outermost activation of its function in this thread.
+    pub outermost: u32,
 }
 
 /// Bits of [`Header::problems`].
@@ -118,6 +187,8 @@ pub mod problem {
     pub const DETACHED: u32 = 1;
     /// Counters ran out; the engine went on with slower ones.
     pub const COUNTERS_FULL: u32 = 2;
+    /// A table of functions ran out, or a recursion was too deep: what functions executed is partial.
+    pub const FUNCTIONS_PARTIAL: u32 = 4;
 }
 
 /// A thread that has ended.
@@ -138,10 +209,12 @@ pub struct ThreadRecord {
 pub struct ThreadTotals {
     /// Kernel thread id of the thread that holds the slab; 0 when it is free or not counted.
     pub tid: u32,
-    /// Keeps `extra` aligned.
-    pub reserved: u32,
+    /// Frames on the thread's shadow stack.
+    pub depth: u32,
     /// What has no static description.
     pub extra: Totals,
+    /// Instructions so far, where functions are counted.
+    pub running: u64,
 }
 
 /// Offset of the table of ended threads.
@@ -156,10 +229,31 @@ pub const MAPS_MAX: u64 = 2 << 20;
 pub const EXITS_OFFSET: u64 = 4 << 20;
 /// Its capacity: one entry per counter.
 pub const EXITS_MAX: u64 = crate::slab::COUNTERS_MAX;
+/// Offset of the table of splits.
+pub const SPLITS_OFFSET: u64 = 72 << 20;
+/// Its capacity.
+pub const SPLITS_MAX: u64 = 1 << 20;
+/// Offset of the sums of functions, by number.
+pub const FUNCTIONS_OFFSET: u64 = 88 << 20;
+/// Their capacity.
+pub const FUNCTIONS_MAX: u64 = 1 << 20;
+/// Offset of the counters of ended threads, where functions are counted.
+pub const ENDED_COUNTERS_OFFSET: u64 = 106 << 20;
+/// Offset in a slab of the thread's shadow stack, where functions are counted.
+pub const SHADOW_OFFSET: u64 = 16 << 20;
+/// Frames on it.
+pub const SHADOW_MAX: u64 = (crate::slab::STRIDE - SHADOW_OFFSET) / size_of::<Frame>() as u64;
+/// Counters of a thread where functions are counted: the rest of its slab is the shadow stack.
+pub const FUNCTION_COUNTERS_MAX: u64 = (SHADOW_OFFSET - crate::slab::COUNTERS_OFFSET) / 8;
 /// Length of the fixed part of the mapping.
 pub const FIXED_BYTES: u64 = 128 << 20;
 
 const _: () = assert!(EXITS_OFFSET + EXITS_MAX * size_of::<ExitDesc>() as u64 <= FIXED_BYTES);
 const _: () = assert!(ENDED_OFFSET + ENDED_MAX * size_of::<ThreadRecord>() as u64 <= MAPS_OFFSET);
+const _: () = assert!(EXITS_OFFSET + EXITS_MAX * size_of::<ExitDesc>() as u64 <= SPLITS_OFFSET);
+const _: () = assert!(SPLITS_OFFSET + SPLITS_MAX * size_of::<Split>() as u64 <= FUNCTIONS_OFFSET);
+const _: () =
+    assert!(FUNCTIONS_OFFSET + FUNCTIONS_MAX * size_of::<FunctionSums>() as u64 <= ENDED_COUNTERS_OFFSET);
+const _: () = assert!(ENDED_COUNTERS_OFFSET + FUNCTION_COUNTERS_MAX * 8 <= FIXED_BYTES);
 const _: () = assert!(size_of::<ExitDesc>() == 16);
 const _: () = assert!(size_of::<Header>() <= 4096);

@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("span-rayon", &["span-rt", "spandag"]),
     ("span-rt", &["spandag"]),
     ("spandag", &[]),
-    ("stepper", &[]),
+    ("stepper", &["symbols"]),
     ("symbols", &[]),
     ("syscalls", &[]),
     ("transparency", &[]),

@@ -84,3 +84,22 @@ fn counts_are_reported_merged_compared_and_exported() {
     folder.run(&["report", "a.farsight", "--html", "a.html"]).exits(0);
     assert!(folder.path("a.html").metadata().expect("a page").len() > 100_000);
 }
+
+#[test]
+fn functions_add_up_to_the_whole() {
+    let folder = Folder::new();
+    let args = ["count", "--functions", "--json", "-", "-o", "f.farsight", "--", "true"];
+    let document = folder.run(&args).exits(0).json();
+    let functions = document["functions"].as_array().expect("functions");
+    let sum = |key: &str| functions.iter().map(|f| f[key].as_u64().expect(key)).sum::<u64>();
+    assert_eq!(document["instructions"], sum("instructions_self"));
+    let whole = document["instructions"].as_u64().expect("a number");
+    for f in functions {
+        let number = |key: &str| f[key].as_u64().expect("a number");
+        assert!(number("instructions_self") <= number("instructions_total"), "{f}");
+        assert!(number("instructions_total") <= whole, "{f}");
+    }
+    let table = folder.run(&["export", "f.farsight", "--format", "csv", "-o", "-"]).exits(0);
+    assert_eq!(table.stdout.lines().count(), 1 + 2 + functions.len(), "head, program, thread, functions");
+    folder.run(&["report", "f.farsight"]).exits(0).prints(&["self", "function", "object"]);
+}

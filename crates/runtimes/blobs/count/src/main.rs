@@ -5,10 +5,10 @@
 #[path = "../../mem.rs"]
 mod mem;
 
-use count_rt::Count;
+use count_rt::{Count, CountFunctions};
 use engine::bug::Line;
 use engine::heap::Heap;
-use wire::boot::Boot;
+use wire::boot::{Boot, flags};
 
 #[global_allocator]
 static HEAP: Heap = Heap::new();
@@ -26,8 +26,15 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 /// Where the launcher points the program: `rdi` holds the boot block, the stack is a temporary one.
 #[unsafe(no_mangle)]
 extern "C" fn _start(boot: *const Boot) -> ! {
-    // SAFETY: the launcher passes its boot block, whose mapping has the layout of `wire::count`.
-    unsafe { engine::boot::boot(boot, |b| Count::new(b)) }
+    // SAFETY: the launcher passes its boot block, whose mapping has the layout of `wire::count`; it answers questions
+    // about functions when it asks for them.
+    unsafe {
+        if (*boot).flags & flags::FUNCTIONS != 0 {
+            engine::boot::boot(boot, |b| CountFunctions::new(b))
+        } else {
+            engine::boot::boot(boot, |b| Count::new(b))
+        }
+    }
 }
 
 /// Referenced by precompiled `core`; never called, since panics abort.
