@@ -16,4 +16,4 @@ pub mod log;
 pub mod slab;
 
 /// Version of every layout in this crate.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
