@@ -25,7 +25,7 @@ enum Task {
     /// Build everything and profile the bundled programs; ends with where the report lies.
     Demo,
     /// Everything that CI checks: formatting, lints, tidiness, the page, all tests.
-    Test,
+    Test(test::Args),
     /// House rules that no compiler checks.
     Tidy,
     /// Build, check and test the report page.
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     match Args::parse().task {
         Task::Bench(args) => bench::run(args),
         Task::Demo => demo::run(),
-        Task::Test => test::run(),
+        Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::run(),
         Task::Page(args) => page::run(&args),
     }

@@ -31,13 +31,19 @@ pub fn ensure(packages: &[&[Package]]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let list = missing.join(" ");
+    install(missing.into_iter())
+}
+
+/// Installs packages by name, or says how to.
+pub fn install<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let names: Vec<&str> = names.collect();
+    let list = names.join(" ");
     if !is_root()? {
         bail!("missing Debian packages; install them with\n\n    sudo apt-get install {list}\n");
     }
     shell::run(&["apt-get", "update", "-qq"])?;
     let mut install = vec!["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
-    install.extend(missing);
+    install.extend(&names);
     eprintln!("$ {}", install.join(" "));
     let status = Command::new(install[0])
         .args(&install[1..])
@@ -53,6 +59,7 @@ fn on_path(command: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(command).is_file())
 }
 
-fn is_root() -> Result<bool> {
+/// Whether packages can be installed.
+pub fn is_root() -> Result<bool> {
     Ok(shell::output(&["id", "-u"])?.trim() == "0")
 }

@@ -11,6 +11,7 @@ mod cc;
 mod check;
 mod count;
 mod diff;
+mod doctor;
 mod exit;
 mod export;
 mod functions;
@@ -47,6 +48,7 @@ enum Command {
     Check(check::Args),
     Export(export::Args),
     Import(import::Args),
+    Doctor(doctor::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
+        Command::Doctor(args) => doctor::run(args),
     };
     exit::code(result)
 }

@@ -3,6 +3,7 @@
 mod bad_files;
 mod check;
 mod diff;
+mod doctor;
 mod exchange;
 mod farsight;
 mod mode;
