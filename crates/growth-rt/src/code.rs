@@ -507,18 +507,43 @@ impl Code {
         h.load(Size::Q, RDX, &Mem::gs(gs::COUNT));
     }
 
-    /// A routine is entered by a call or a jump: `routine` may carry [`FOLD`].
+    /// A routine is entered by a call: `routine` may carry [`FOLD`].
     pub fn enter(&mut self, e: &mut Emit<'_>, routine: u32) {
-        let [s, x, r] = e.scratch;
         e.keep_flags();
         self.read_clock(e.hot);
+        let [s, x, _] = e.scratch;
         let h = &mut *e.hot;
-        let next = |field: i32| Mem::base(s, FRAME + field);
-        let mut odd = Vec::new();
         h.load(Size::Q, s, &Mem::gs(gs::SSP));
         h.lea(x, &Mem::base(reg::RSP, e.return_address_offset));
         h.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(s, SP));
-        odd.push(h.jcc_later(cc::AE));
+        let odd = h.jcc_later(cc::AE);
+        self.push(e, routine, odd);
+    }
+
+    /// A routine is entered by a jump. Mostly the one that jumps ends; after a call of a PLT entry none does.
+    pub fn tail(&mut self, e: &mut Emit<'_>, routine: u32) {
+        e.keep_flags();
+        self.read_clock(e.hot);
+        let [s, x, _] = e.scratch;
+        let h = &mut *e.hot;
+        h.load(Size::Q, s, &Mem::gs(gs::SSP));
+        h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
+        let none = h.jcc_later(cc::B);
+        let odd = h.jcc_later(cc::NE);
+        self.pop(e, None);
+        // `pop` leaves the caller's frame in S.
+        land(e.hot, none);
+        e.hot.lea(x, &Mem::base(reg::RSP, 0));
+        self.push(e, routine, odd);
+    }
+
+    /// Makes a frame above the one in S, for a routine with its return address at X. The jump `odd` leads to the slow
+    /// path.
+    fn push(&mut self, e: &mut Emit<'_>, routine: u32, odd: u64) {
+        let [s, x, r] = e.scratch;
+        let h = &mut *e.hot;
+        let next = |field: i32| Mem::base(s, FRAME + field);
+        let mut odd = alloc::vec![odd];
         h.store(Size::Q, &next(SP), x);
         h.load(Size::Q, r, &Mem::gs(gs::COUNTER));
         h.alu_load(Alu::Add, Size::Q, r, &Mem::gs(gs::ONE));
@@ -565,14 +590,21 @@ impl Code {
 
     /// A return.
     pub fn ret(&mut self, e: &mut Emit<'_>) {
-        let [s, x, r] = e.scratch;
+        let s = e.scratch[0];
         e.keep_flags();
         self.read_clock(e.hot);
+        e.hot.load(Size::Q, s, &Mem::gs(gs::SSP));
+        e.hot.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
+        let odd = e.hot.jcc_later(cc::NE);
+        self.pop(e, Some(odd));
+    }
+
+    /// Writes the record of the frame in S and drops it; S is the caller's frame then. The jump `odd` leads to the slow
+    /// path.
+    fn pop(&mut self, e: &mut Emit<'_>, odd: Option<u64>) {
+        let [s, x, r] = e.scratch;
         let h = &mut *e.hot;
         let of = |field: i32| Mem::base(s, field);
-        h.load(Size::Q, s, &Mem::gs(gs::SSP));
-        h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &of(SP));
-        let odd = h.jcc_later(cc::NE);
         h.load(Size::Q, r, &Mem::gs(gs::LOG));
         h.load(Size::D, x, &of(ROUTINE));
         h.store(Size::D, &Mem::base(r, 0), x);
@@ -623,9 +655,12 @@ impl Code {
         c.alu_store(Alu::Sub, Size::Q, &of(CALLEES - FRAME), x);
         c.load(Size::Q, x, &of(FAR));
         c.alu_store(Alu::Sub, Size::Q, &of(FAR - FRAME), x);
-        land(c, odd);
+        if let Some(odd) = odd {
+            land(c, odd);
+        }
         c.lea(x, &Mem::base(reg::RSP, 0));
         e.call_out_cold(token::RETURN, x);
+        e.cold.load(Size::Q, s, &Mem::gs(gs::SSP));
         e.cold.jmp(back);
         land(e.cold, full);
         e.call_out_cold(token::FULL, x);
