@@ -456,12 +456,6 @@ impl Local {
         }
     }
 
-    /// The same; the stamp becomes that of the top activation even if a callee's is younger.
-    pub fn read_cell_settled(&mut self, cell: Cell) {
-        self.read_cell(cell);
-        self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
-    }
-
     /// A first read of a cell without a stamp, counted as the top's own already.
     pub fn far_first(&mut self, cell: Cell) {
         self.far(0);

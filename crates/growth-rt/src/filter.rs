@@ -3,6 +3,8 @@
 //! - *Repeated* ones. After an access, the cell's stamp is at least that of the top activation, and a superblock lies in
 //!   one activation. A further access to the same bytes changes nothing: a read ever, a write if the one before was a
 //!   write too (where marks matter). Locked instructions and fences end this: another thread may have written since.
+//! - *The binder's entry.* A lazily bound PLT entry pushes a number and a pointer and jumps to the dynamic linker
+//!   (`push [rip+a]; jmp [rip+b]`): once per function, and nobody's input.
 //! - *Saved registers.* What a routine saves on entry and restores before it returns is its caller's, and control
 //!   like the return address beside it: pushes of callee-saved registers at a routine's start, pops of them, `leave`.
 
@@ -67,7 +69,8 @@ impl Filter {
             self.pass(&ins);
             self.next += 1;
         }
-        if a.class == Class::Stack && self.is_saved_register(&sb.insns[a.index].ins) {
+        if a.class == Class::Stack && self.is_saved_register(&sb.insns[a.index].ins) || is_binder(sb, a.index)
+        {
             return None;
         }
         let mut operand = a.operand;
@@ -145,6 +148,17 @@ impl Filter {
     }
 }
 
+/// Is instruction `k` one of the two by which a PLT enters the dynamic linker?
+fn is_binder(sb: &Superblock, k: usize) -> bool {
+    let [.., push, jump] = &sb.insns[..] else { return false };
+    let through_table = |ins: &Instruction, mnemonic| {
+        ins.mnemonic() == mnemonic && ins.op_kind(0) == OpKind::Memory && ins.is_ip_rel_memory_operand()
+    };
+    k + 2 >= sb.insns.len()
+        && through_table(&push.ins, Mnemonic::Push)
+        && through_table(&jump.ins, Mnemonic::Jmp)
+}
+
 /// How far an instruction moves the stack pointer, if that is known.
 fn moves_stack(ins: &Instruction) -> Option<i64> {
     let on_rsp =
@@ -211,6 +225,15 @@ mod tests {
             0x54, 0x24, 48,
         ];
         assert_eq!(left(&code, true, false), [Some(Kind::Write), Some(Kind::Write), None, None]);
+    }
+
+    #[test]
+    fn the_entry_of_the_binder_is_left_out() {
+        // push 3; push [rip+1]; jmp [rip+2]
+        let code = [0x6a, 3, 0xff, 0x35, 1, 0, 0, 0, 0xff, 0x25, 2, 0, 0, 0];
+        assert_eq!(left(&code, true, false), [Some(Kind::Write), None, None, None]);
+        // jmp [rip+2] alone is any PLT entry
+        assert_eq!(left(&code[8..], true, false), [Some(Kind::Read)]);
     }
 
     #[test]

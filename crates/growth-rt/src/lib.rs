@@ -135,9 +135,6 @@ impl Client for Growth {
             token::RETURN => local.ret(value),
             token::FULL => local.drain(),
             token::FIRST => cells(payload).for_each(|cell| local.far_first(cell)),
-            token::MIXED => cells(2).for_each(|cell| local.read_cell_settled(cell)),
-            token::READ => local.read(value, payload.into()),
-            token::WRITE => local.write(value, payload.into()),
             token::FOREIGN => cells(payload).for_each(|cell| local.before_write(cell)),
             _ => {}
         });

@@ -311,6 +311,10 @@ pub struct Hot {
     pub back: u64,
     /// See `kept`.
     pub address: u64,
+    /// See `kept`.
+    pub home: u64,
+    /// See `kept`.
+    pub cells: u64,
     /// Index in the thread table.
     pub thread: u64,
 }
