@@ -13,8 +13,9 @@ __attribute__((noinline, noclone)) static long deep(long n) {
 
 static jmp_buf out;
 __attribute__((noinline, noclone)) static int descend(int n) {
+    volatile int x = n;
     if (n == 0) longjmp(out, 1);
-    return descend(n - 1) + 1;
+    return descend(n - 1) + x;
 }
 
 static volatile int signals;

@@ -11,7 +11,7 @@ fn a_quadratic_routine_is_found_in_a_word_counter() {
     let program = Program::of(&[source], &["-O1", "-g", "-fno-builtin", "-fno-inline"]);
     let run = program.profile(&[], &["600"]);
     assert_eq!(run.class("str_tolower").as_deref(), Some("n^2"));
-    assert_ne!(run.class("addword").as_deref(), Some("n^2"));
+    assert_ne!(run.class("add_word").as_deref(), Some("n^2"));
 }
 
 #[test]

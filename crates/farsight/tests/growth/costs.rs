@@ -7,7 +7,7 @@ fn costs_of_a_loop_grow_by_what_it_executes() {
     let program = Program::build(&["paper.c"], &["-O1", "-g"]);
     let per_element = |cost: &str| {
         let run = program.profile(&["--cost", cost], &[]);
-        assert_eq!(run.document["cost"], if cost == "memory" { "memory accesses" } else { cost });
+        assert_eq!(run.document["cost"], cost);
         let points = run.points("count_zero");
         let steps: Vec<u64> = points.windows(2).map(|w| w[1].2 - w[0].2).collect();
         assert!(steps.iter().all(|s| *s == steps[0] && s % 10 == 0), "{cost}: {points:?}");
