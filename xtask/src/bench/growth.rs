@@ -46,9 +46,8 @@ pub fn run(args: Args) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
     let farsight = root.join("target/release/farsight");
     ensure!(farsight.exists(), "build it first: cargo build --release");
-    let wrapper = |metric: &str| {
-        format!("{metric}={} growth --metric {metric} -q -o /dev/null --", farsight.display())
-    };
+    let wrapper =
+        |metric: &str| format!("{metric}={} growth --metric {metric} -q -o /dev/null --", farsight.display());
     engine::run(engine::Args {
         wrappers: vec![wrapper("rms"), wrapper("trms")],
         runs: args.runs,
@@ -60,7 +59,11 @@ pub fn run(args: Args) -> Result<()> {
         println!("{name:<10}{ratio:>10.1}");
     }
     let logs: f64 = APROF_RMS.iter().map(|(_, ratio)| ratio.ln()).sum();
-    println!("{:<10}{:>10.1}   (its threaded metric: 39 to 41 on another set)", "geomean", (logs / APROF_RMS.len() as f64).exp());
+    println!(
+        "{:<10}{:>10.1}   (its threaded metric: 39 to 41 on another set)",
+        "geomean",
+        (logs / APROF_RMS.len() as f64).exp()
+    );
     if !args.no_threads {
         threads(root, &farsight, args.runs)?;
     }
@@ -94,7 +97,8 @@ fn wall(prefix: &[&str], farsight: &Path, command: &[&str]) -> Result<f64> {
     words.extend([farsight.as_str(), "growth", "-q", "-o", "/dev/null", "--"]);
     words.extend(command);
     let started = Instant::now();
-    let output = Command::new(words[0]).args(&words[1..]).output().with_context(|| format!("cannot run {words:?}"))?;
+    let output =
+        Command::new(words[0]).args(&words[1..]).output().with_context(|| format!("cannot run {words:?}"))?;
     ensure!(output.status.success(), "{words:?} ended with {}", output.status);
     Ok(started.elapsed().as_secs_f64())
 }

@@ -23,7 +23,7 @@ fn deep_recursion_longjmp_signals_tail_calls_and_allocators() {
     assert_eq!(run.sizes("insert"), [(4, 500)]);
     assert_eq!(run.points("malloc").len(), 1);
     let unfolded = program.profile(&["--fold", "none"], &["1000"]);
-    assert!(unfolded.points("insert").len() > 2);
+    assert!(unfolded.points("insert").iter().all(|p| p.0 > 4), "malloc's lists count then");
 }
 
 #[test]
