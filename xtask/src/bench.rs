@@ -5,6 +5,7 @@ use clap::Subcommand;
 
 mod engine;
 mod fit;
+mod growth;
 mod inputs;
 
 #[derive(clap::Args)]
@@ -19,11 +20,14 @@ enum Bench {
     Fit(fit::Args),
     /// Twelve programs natively and under wrappers: CPU time and memory as ratios, parallel speedup, start-up.
     Engine(engine::Args),
+    /// The same programs under `farsight growth`, beside aprof's figures; and programs of two threads.
+    Growth(growth::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.bench {
         Bench::Fit(args) => fit::run(args),
         Bench::Engine(args) => engine::run(args),
+        Bench::Growth(args) => growth::run(args),
     }
 }

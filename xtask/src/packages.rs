@@ -21,6 +21,9 @@ pub const COMPILERS: &[Package] = &[
     Package { name: "binutils", proof: "objcopy" },
 ];
 
+/// For the demo: a real program.
+pub const REAL: &[Package] = &[Package { name: "sqlite3", proof: "sqlite3" }];
+
 /// For testing the page in a real browser.
 pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "chromium" }];
 

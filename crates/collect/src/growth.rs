@@ -198,6 +198,11 @@ impl Tables {
         if words > wire::LOG_BYTES / 8 {
             return;
         }
+        for alike in results.slice::<wire::Alike>(window + wire::ALIKE_OFFSET, wire::ALIKE_MAX) {
+            if alike.calls != 0 {
+                self.add_activations(alike, thread, [0; 4], both.then_some(alike.n));
+            }
+        }
         let mut words: &[u64] = results.slice(window + wire::LOG_OFFSET, words as usize);
         let mut nesting = Nesting::default();
         nesting.begin(0, |_| (0, 0));
@@ -208,26 +213,40 @@ impl Tables {
             if record.stamp <= folding {
                 folding = if record.routine & FOLD != 0 { record.stamp } else { u32::MAX };
             }
-            let size = if record.stamp >= folding { 0 } else { record.size };
-            let mut point = wire::Point {
-                routine: routine + 1,
-                thread,
-                n: size,
+            let n = if record.stamp >= folding { 0 } else { record.size };
+            let alike = wire::Alike {
+                routine: routine.into(),
+                n,
+                cost: record.cost[0],
+                own: record.cost_self[0],
                 calls: 1,
-                real_sum: if outermost { record.cost[0] } else { 0 },
-                ..wire::Point::default()
+                outermost: outermost.into(),
+                ..wire::Alike::default()
             };
-            point.cost.add(record.cost[0]);
-            point.own.add(record.cost_self[0]);
-            if let Some(rare) = record.rare {
+            let induced = record.rare.map_or([0; 4], |rare| {
                 let (all, own) = (rare.induced, rare.induced_self);
-                point.induced = [all.thread, all.external, own.thread, own.external];
-            }
-            self.add(&point);
-            if both {
-                let rms = record.rare.filter(|_| record.stamp < folding).map_or(size, |rare| rare.rms);
-                self.add(&wire::Point { n: rms, thread: thread | wire::POINT_RMS, induced: [0; 4], ..point });
-            }
+                [all.thread, all.external, own.thread, own.external]
+            });
+            let rms = record.rare.filter(|_| record.stamp < folding).map_or(n, |rare| rare.rms);
+            self.add_activations(&alike, thread, induced, both.then_some(rms));
+        }
+    }
+
+    fn add_activations(&mut self, a: &wire::Alike, thread: u32, induced: [u64; 4], rms: Option<u64>) {
+        let mut point = wire::Point {
+            routine: a.routine as u32 + 1,
+            thread,
+            n: a.n,
+            calls: a.calls,
+            real_sum: a.cost.saturating_mul(a.outermost),
+            induced,
+            ..wire::Point::default()
+        };
+        point.cost.add(a.cost, a.calls);
+        point.own.add(a.own, a.calls);
+        self.add(&point);
+        if let Some(n) = rms {
+            self.add(&wire::Point { n, thread: thread | wire::POINT_RMS, induced: [0; 4], ..point });
         }
     }
 

@@ -69,10 +69,10 @@ impl Names {
         Routine { mangled: name.clone(), name, object, address: Some(offset), ..Routine::default() }
     }
 
-    /// What could not be read.
+    /// What could not be read. That an object has no debug file is no problem of a run: most have none.
     pub fn problems(&self) -> Vec<String> {
         let mut all = self.problems.clone();
-        all.extend(self.symbolizer.problems());
+        all.extend(self.symbolizer.problems().into_iter().filter(|p| !p.starts_with("debug file ")));
         all
     }
 }

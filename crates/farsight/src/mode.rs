@@ -134,15 +134,18 @@ impl Recording<'_> {
             };
             saved.map_err(profiles::failure)?;
         }
-        let views = view::of_profile(&profile)?;
+        let json_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
+        let summary = !args.quiet && !args.no_summary && !json_on_stdout;
+        // Judging curves takes time: not for nobody.
+        let shown = summary || args.json.is_some() || args.html.is_some();
+        let views = if shown { view::of_profile(&profile)? } else { Vec::new() };
         if let Some(path) = &args.json {
             output::write_json(path, &view::document(&views))?;
         }
         if let Some(path) = &args.html {
             output::write(path, view::page(&views).as_bytes())?;
         }
-        let json_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
-        if !args.quiet && !args.no_summary && !json_on_stdout {
+        if summary {
             let texts: Vec<String> = views.iter().map(View::terminal).collect();
             output::print(&texts.join("\n"))?;
         }

@@ -24,7 +24,7 @@ use inputsize::core::coherence::{self, Origin};
 use inputsize::core::shadow::{Mark, Shadow, Slot};
 use inputsize::record::RARE;
 use inputsize::renumber::rank;
-use wire::growth::{Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
+use wire::growth::{ALIKE_OFFSET, Alike, Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
 
 /// Words kept free at the end of the record buffer: one entry with rare facts, and one plain.
 const LOG_SLACK_BYTES: u64 = 128;
@@ -90,7 +90,10 @@ impl Local {
             (root_frame as *mut Frame).sub(1).write(frame);
             (root_frame as *mut Frame).write(frame);
         }
-        let ingest = Ingest::new(process.shared.points(), thread, process.metric == Metric::Both);
+        let alike = (slab + HOT_OFFSET + ALIKE_OFFSET) as *mut Alike;
+        // SAFETY: part of the window that was just mapped, which is this thread's while it lives.
+        let ingest =
+            unsafe { Ingest::new(process.shared.points(), thread, process.metric == Metric::Both, alike) };
         Some(Local { process, hot, slab, slot, thread, tid, ingest, first_stamp })
     }
 
@@ -220,6 +223,7 @@ impl Local {
             self.leave();
         }
         self.drain();
+        self.ingest.flush();
         // The sentinel becomes the root: whatever still runs has somewhere to be.
         let root = self.root();
         let hot = self.hot();
@@ -450,12 +454,6 @@ impl Local {
                 self.first_stamp(cell);
             }
         }
-    }
-
-    /// The same; the stamp becomes that of the top activation even if a callee's is younger.
-    pub fn read_cell_settled(&mut self, cell: Cell) {
-        self.read_cell(cell);
-        self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
     }
 
     /// A first read of a cell without a stamp, counted as the top's own already.

@@ -56,14 +56,8 @@ pub mod token {
     pub const FULL: u32 = 4 << 28;
     /// First stamps; payload: cells, `value`: the first one's index. Counted as own reads already.
     pub const FIRST: u32 = 5 << 28;
-    /// A read of two cells of different past; `value`: the first one's index.
-    pub const MIXED: u32 = 6 << 28;
-    /// A read; payload: bytes, `value`: the address.
-    pub const READ: u32 = 7 << 28;
-    /// A write; payload: bytes, `value`: the address.
-    pub const WRITE: u32 = 8 << 28;
     /// Marks are not the thread's own; payload: cells, `value`: the first one's index.
-    pub const FOREIGN: u32 = 9 << 28;
+    pub const FOREIGN: u32 = 6 << 28;
     /// The bits that tell them apart.
     pub const KIND: u32 = 15 << 28;
 }
@@ -75,6 +69,8 @@ enum Routine {
     Far(u8),
     /// A read of two cells with different stamps: S index.
     Mixed,
+    /// A read of as many cells as X says: S index, the way back in [`gs::HOME`].
+    Cells,
     /// A read of so many bytes at an address: S.
     Read(u32),
     /// A write likewise.
@@ -329,43 +325,98 @@ impl Code {
         if let Some(&at) = self.shared.get(&key).and_then(|all| all.iter().find(|&&at| near(at))) {
             return at;
         }
-        self.emit_routine(e, routine);
-        self.shared.entry(key).or_default().push(here);
-        here
+        let at = self.emit_routine(e, routine);
+        self.shared.entry(key).or_default().push(at);
+        at
     }
 
-    fn emit_routine(&self, e: &mut Emit<'_>, routine: Routine) {
+    /// Makes a shared routine in the cold stream, after those that it needs. Returns where it begins.
+    fn emit_routine(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
         let [s, x, r] = e.scratch;
+        let start = e.cold.here();
         match routine {
             Routine::Far(n) => self.emit_far(e, n.into()),
             Routine::Mixed => {
-                e.cold.store(Size::Q, &Mem::gs(gs::COUNT), s);
-                e.call_out_cold(token::MIXED, s);
-                e.cold.load(Size::Q, s, &Mem::gs(gs::COUNT));
-                e.cold.jmp_reg(r);
+                let cells = self.routine(e, Routine::Cells);
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.store(Size::Q, &Mem::gs(gs::ADDRESS), s);
+                c.store(Size::Q, &Mem::gs(gs::HOME), r);
+                c.op_reg(Size::D, &[0x31], x, x); // xor x, x
+                c.alu_imm(Alu::Add, Size::D, x, 2);
+                c.jmp(cells);
+                return start;
+            }
+            Routine::Cells => {
+                let far = self.routine(e, Routine::Far(1));
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                let next = c.here();
+                c.alu_store(Alu::Cmp, Size::D, &stamp(s, 0), r);
+                let first = c.jcc_later(cc::B);
+                let on = c.here();
+                c.lea(s, &Mem::base(s, 1));
+                c.alu_imm(Alu::Sub, Size::D, x, 1);
+                c.jcc(cc::NE, next);
+                c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
+                c.load(Size::Q, r, &Mem::gs(gs::HOME));
+                c.jmp_reg(r);
+                land(c, first);
+                c.store(Size::Q, &Mem::gs(gs::CELLS), x);
+                c.load(Size::D, x, &stamp(s, 0));
+                c.store(Size::D, &stamp(s, 0), r);
+                c.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(gs::OWN), 1);
+                c.alu_load(Alu::Cmp, Size::D, x, &Mem::gs(gs::CALLER));
+                let near = c.jcc_later(cc::AE);
+                const STEP: u64 = 7 + 5;
+                let after = c.here() + STEP;
+                lea_code(c, r, after);
+                c.jmp(far);
+                debug_assert_eq!(c.here(), after);
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                land(c, near);
+                c.load(Size::Q, x, &Mem::gs(gs::CELLS));
+                c.jmp(on);
+                return start;
             }
             Routine::Read(bytes) => {
-                let out = self.emit_cells(e, bytes, |c, out| {
-                    c.alu_store(Alu::Cmp, Size::D, &stamp(s, 0), r);
-                    out.push(c.jcc_later(cc::B));
-                });
-                self.emit_way_out(e, out, token::READ | bytes);
+                let cells = self.routine(e, Routine::Cells);
+                let start = e.cold.here();
+                self.emit_head(e, bytes);
+                e.cold.jmp(cells);
+                return start;
             }
             Routine::Write(bytes) => {
                 let rms = self.metric == Metric::Rms;
-                let out = self.emit_cells(e, bytes, |c, out| {
-                    if !rms {
-                        // R holds the stamp; the mark goes through the kept word's place: X is the count.
-                        c.store(Size::Q, &Mem::gs(gs::COUNT), x);
-                        c.load(Size::Q, x, &Mem::gs(gs::MARKS));
-                        c.load(Size::B, x, &Mem::index(x, s, 0, 0));
-                        c.alu_load(Alu::Cmp, Size::B, x, &Mem::gs(gs::ME));
-                        c.load(Size::Q, x, &Mem::gs(gs::COUNT));
-                        out.push(c.jcc_later(cc::NE));
-                    }
-                    c.store(Size::D, &stamp(s, 0), r);
-                });
-                self.emit_way_out(e, out, token::WRITE | bytes);
+                let foreign = if rms { 0 } else { self.routine(e, Routine::Foreign(1)) };
+                let start = e.cold.here();
+                self.emit_head(e, bytes);
+                let c = &mut *e.cold;
+                let next = c.here();
+                if !rms {
+                    c.store(Size::Q, &Mem::gs(gs::CELLS), x);
+                    c.load(Size::Q, x, &Mem::gs(gs::MARKS));
+                    c.load(Size::B, x, &Mem::index(x, s, 0, 0));
+                    c.alu_load(Alu::Cmp, Size::B, x, &Mem::gs(gs::ME));
+                    let own = c.jcc_later(cc::E);
+                    const STEP: u64 = 7 + 5;
+                    let after = c.here() + STEP;
+                    lea_code(c, r, after);
+                    c.jmp(foreign);
+                    debug_assert_eq!(c.here(), after);
+                    land(c, own);
+                    c.load(Size::Q, x, &Mem::gs(gs::CELLS));
+                }
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.store(Size::D, &stamp(s, 0), r);
+                c.lea(s, &Mem::base(s, 1));
+                c.alu_imm(Alu::Sub, Size::D, x, 1);
+                c.jcc(cc::NE, next);
+                c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
+                c.load(Size::Q, r, &Mem::gs(gs::HOME));
+                c.jmp_reg(r);
+                return start;
             }
             Routine::Foreign(n) => {
                 let c = &mut *e.cold;
@@ -398,6 +449,7 @@ impl Code {
                 e.cold.jmp_reg(r);
             }
         }
+        start
     }
 
     fn emit_far(&self, e: &mut Emit<'_>, n: i32) {
@@ -452,41 +504,19 @@ impl Code {
         }
     }
 
-    /// The head of a general routine: for each cell that `bytes` at the address in S touch, `each`, which may jump out.
-    /// R holds the stamp of the top activation meanwhile, X the cells left. Returns to the way back in R.
-    fn emit_cells(&self, e: &mut Emit<'_>, bytes: u32, each: impl Fn(&mut Asm, &mut Vec<u64>)) -> Vec<u64> {
+    /// The head of a general routine: `bytes` at the address in S become an index in S and a number of cells in X; the
+    /// address and the way back are kept.
+    fn emit_head(&self, e: &mut Emit<'_>, bytes: u32) {
         let [s, x, r] = e.scratch;
         let c = &mut *e.cold;
         let cell = 1u32 << self.shift;
         c.store(Size::Q, &Mem::gs(gs::ADDRESS), s);
-        c.store(Size::Q, &Mem::gs(gs::BACK), r);
+        c.store(Size::Q, &Mem::gs(gs::HOME), r);
         c.op_reg(Size::D, &[0x89], s, x); // mov x, s
         c.alu_imm(Alu::And, Size::D, x, cell as i32 - 1);
         c.alu_imm(Alu::Add, Size::D, x, (bytes + cell - 1) as i32);
         shift_right(c, x, self.shift as u8);
         c.pext(s, s, &Mem::gs(gs::MASK));
-        c.load(Size::Q, r, &Mem::gs(gs::TOP));
-        let next = c.here();
-        let mut out = Vec::new();
-        each(c, &mut out);
-        c.lea(s, &Mem::base(s, 1));
-        c.alu_imm(Alu::Sub, Size::D, x, 1);
-        c.jcc(cc::NE, next);
-        c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
-        c.load(Size::Q, r, &Mem::gs(gs::BACK));
-        c.jmp_reg(r);
-        out
-    }
-
-    fn emit_way_out(&self, e: &mut Emit<'_>, out: Vec<u64>, token: u32) {
-        let [s, _, r] = e.scratch;
-        let c = &mut *e.cold;
-        out.into_iter().for_each(|site| land(c, site));
-        c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
-        c.load(Size::Q, r, &Mem::gs(gs::BACK));
-        e.call_out_cold(token, s);
-        e.cold.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
-        e.cold.jmp_reg(r);
     }
 
     /// Where costs are time: what it cost so far, by the clock.
@@ -507,18 +537,43 @@ impl Code {
         h.load(Size::Q, RDX, &Mem::gs(gs::COUNT));
     }
 
-    /// A routine is entered by a call or a jump: `routine` may carry [`FOLD`].
+    /// A routine is entered by a call: `routine` may carry [`FOLD`].
     pub fn enter(&mut self, e: &mut Emit<'_>, routine: u32) {
-        let [s, x, r] = e.scratch;
         e.keep_flags();
         self.read_clock(e.hot);
+        let [s, x, _] = e.scratch;
         let h = &mut *e.hot;
-        let next = |field: i32| Mem::base(s, FRAME + field);
-        let mut odd = Vec::new();
         h.load(Size::Q, s, &Mem::gs(gs::SSP));
         h.lea(x, &Mem::base(reg::RSP, e.return_address_offset));
         h.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(s, SP));
-        odd.push(h.jcc_later(cc::AE));
+        let odd = h.jcc_later(cc::AE);
+        self.push(e, routine, odd);
+    }
+
+    /// A routine is entered by a jump. Mostly the one that jumps ends; after a call of a PLT entry none does.
+    pub fn tail(&mut self, e: &mut Emit<'_>, routine: u32) {
+        e.keep_flags();
+        self.read_clock(e.hot);
+        let [s, x, _] = e.scratch;
+        let h = &mut *e.hot;
+        h.load(Size::Q, s, &Mem::gs(gs::SSP));
+        h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
+        let none = h.jcc_later(cc::B);
+        let odd = h.jcc_later(cc::NE);
+        self.pop(e, None);
+        // `pop` leaves the caller's frame in S.
+        land(e.hot, none);
+        e.hot.lea(x, &Mem::base(reg::RSP, 0));
+        self.push(e, routine, odd);
+    }
+
+    /// Makes a frame above the one in S, for a routine with its return address at X. The jump `odd` leads to the slow
+    /// path.
+    fn push(&mut self, e: &mut Emit<'_>, routine: u32, odd: u64) {
+        let [s, x, r] = e.scratch;
+        let h = &mut *e.hot;
+        let next = |field: i32| Mem::base(s, FRAME + field);
+        let mut odd = alloc::vec![odd];
         h.store(Size::Q, &next(SP), x);
         h.load(Size::Q, r, &Mem::gs(gs::COUNTER));
         h.alu_load(Alu::Add, Size::Q, r, &Mem::gs(gs::ONE));
@@ -565,14 +620,21 @@ impl Code {
 
     /// A return.
     pub fn ret(&mut self, e: &mut Emit<'_>) {
-        let [s, x, r] = e.scratch;
+        let s = e.scratch[0];
         e.keep_flags();
         self.read_clock(e.hot);
+        e.hot.load(Size::Q, s, &Mem::gs(gs::SSP));
+        e.hot.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
+        let odd = e.hot.jcc_later(cc::NE);
+        self.pop(e, Some(odd));
+    }
+
+    /// Writes the record of the frame in S and drops it; S is the caller's frame then. The jump `odd` leads to the slow
+    /// path.
+    fn pop(&mut self, e: &mut Emit<'_>, odd: Option<u64>) {
+        let [s, x, r] = e.scratch;
         let h = &mut *e.hot;
         let of = |field: i32| Mem::base(s, field);
-        h.load(Size::Q, s, &Mem::gs(gs::SSP));
-        h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &of(SP));
-        let odd = h.jcc_later(cc::NE);
         h.load(Size::Q, r, &Mem::gs(gs::LOG));
         h.load(Size::D, x, &of(ROUTINE));
         h.store(Size::D, &Mem::base(r, 0), x);
@@ -623,9 +685,12 @@ impl Code {
         c.alu_store(Alu::Sub, Size::Q, &of(CALLEES - FRAME), x);
         c.load(Size::Q, x, &of(FAR));
         c.alu_store(Alu::Sub, Size::Q, &of(FAR - FRAME), x);
-        land(c, odd);
+        if let Some(odd) = odd {
+            land(c, odd);
+        }
         c.lea(x, &Mem::base(reg::RSP, 0));
         e.call_out_cold(token::RETURN, x);
+        e.cold.load(Size::Q, s, &Mem::gs(gs::SSP));
         e.cold.jmp(back);
         land(e.cold, full);
         e.call_out_cold(token::FULL, x);

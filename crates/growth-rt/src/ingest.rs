@@ -2,29 +2,48 @@
 //!
 //! What a record is: `inputsize::record`. Who was outermost: `inputsize::ingest::Nesting`. Records of folded work have
 //! size 0: reading backward, the activation that folds comes first, and those nested in it have larger stamps.
+//!
+//! Records that are alike are counted in a small table first, in shared memory as well; what another record pushes out
+//! of it goes to a point. Points are met at random, so those are asked for ahead, a group at a time.
 
 use crate::layout::FOLD;
 use crate::shared::Points;
-use crate::table::{Activation, Table};
+use crate::table::Table;
 use inputsize::ingest::Nesting;
-use inputsize::record::Record;
-use wire::growth::POINT_RMS;
+use inputsize::record::{Rare, Record};
+use wire::growth::{ALIKE_MAX, Alike, POINT_RMS};
+
+/// Activations that are added to points together.
+const GROUP: usize = 16;
 
 /// Adds records to points.
 pub struct Ingest {
     nesting: Nesting,
+    alike: *mut Alike,
     table: Table,
     /// By rms, where both metrics are computed.
     table_rms: Option<Table>,
+    group: [Alike; GROUP],
+    grouped: usize,
 }
 
 impl Ingest {
     /// For the thread with this index.
-    pub fn new(points: Points, thread: u32, both: bool) -> Ingest {
+    ///
+    /// # Safety
+    /// `alike` is the address of `ALIKE_MAX` entries that nothing else writes while this exists.
+    pub unsafe fn new(points: Points, thread: u32, both: bool, alike: *mut Alike) -> Ingest {
+        for i in 0..ALIKE_MAX {
+            // SAFETY: as the caller promises.
+            unsafe { alike.add(i).write(Alike::default()) };
+        }
         Ingest {
             nesting: Nesting::default(),
+            alike,
             table: Table::new(points, thread),
             table_rms: both.then(|| Table::new(points, thread | POINT_RMS)),
+            group: [Alike::default(); GROUP],
+            grouped: 0,
         }
     }
 
@@ -45,21 +64,88 @@ impl Ingest {
             if record.stamp <= folding {
                 folding = if record.routine & FOLD != 0 { record.stamp } else { u32::MAX };
             }
-            let size = if record.stamp >= folding { 0 } else { record.size };
-            let [cost] = record.cost;
-            let [own] = record.cost_self;
-            let activation = Activation { routine, size, cost, own, outermost };
-            let point = self.table.add(&activation);
-            if let (Some(rare), Some(point)) = (record.rare, point) {
-                let (all, own) = (rare.induced, rare.induced_self);
-                self.table.add_induced(point, [all.thread, all.external, own.thread, own.external]);
+            let folded = record.stamp >= folding;
+            let n = if folded { 0 } else { record.size };
+            let ([cost], [own]) = (record.cost, record.cost_self);
+            let one = Alike {
+                routine: routine.into(),
+                n,
+                cost,
+                own,
+                calls: 1,
+                outermost: outermost.into(),
+                reserved: [0; 2],
+            };
+            match record.rare {
+                None => self.count(&one),
+                Some(rare) => self.add_rare(&one, &rare, folded),
             }
+        }
+        self.add_group();
+    }
+
+    /// Adds everything that is held back, before the thread ends.
+    pub fn flush(&mut self) {
+        for i in 0..ALIKE_MAX {
+            // SAFETY: inside the table.
+            let place = unsafe { &mut *self.alike.add(i) };
+            if place.calls != 0 {
+                let out = core::mem::take(place);
+                self.push(&out);
+            }
+        }
+        self.add_group();
+    }
+
+    #[inline]
+    fn count(&mut self, one: &Alike) {
+        const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = (one.routine << 48 ^ one.n << 20 ^ one.cost).wrapping_mul(MIX);
+        let at = (mixed >> 40) as usize % ALIKE_MAX;
+        // SAFETY: inside the table, which is this thread's.
+        let place = unsafe { &mut *self.alike.add(at) };
+        if place.cost == one.cost && place.n == one.n && place.routine == one.routine && place.own == one.own
+        {
+            place.calls += 1;
+            place.outermost += one.outermost;
+            return;
+        }
+        let out = core::mem::replace(place, *one);
+        if out.calls != 0 {
+            self.push(&out);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, out: &Alike) {
+        self.table.prefetch_index(out.routine as u32, out.n);
+        self.group[self.grouped] = *out;
+        self.grouped += 1;
+        if self.grouped == GROUP {
+            self.add_group();
+        }
+    }
+
+    fn add_group(&mut self) {
+        let group = &self.group[..self.grouped];
+        group.iter().for_each(|a| self.table.prefetch_point(a.routine as u32, a.n));
+        for a in group {
+            self.table.add(a);
             if let Some(by_rms) = &mut self.table_rms {
-                let rms = record
-                    .rare
-                    .map_or(size, |rare| if size == 0 && record.stamp >= folding { 0 } else { rare.rms });
-                by_rms.add(&Activation { size: rms, ..activation });
+                by_rms.add(a);
             }
+        }
+        self.grouped = 0;
+    }
+
+    #[cold]
+    fn add_rare(&mut self, one: &Alike, rare: &Rare, folded: bool) {
+        if let Some(point) = self.table.add(one) {
+            let (all, own) = (rare.induced, rare.induced_self);
+            self.table.add_induced(point, [all.thread, all.external, own.thread, own.external]);
+        }
+        if let Some(by_rms) = &mut self.table_rms {
+            by_rms.add(&Alike { n: if folded { 0 } else { rare.rms }, ..*one });
         }
     }
 

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`code`] | what is emitted at accesses, calls and returns |
+//! | [`filter`] | which accesses need nothing |
 //! | [`activation`] | a thread's pending activations, and the slow paths of emitted code |
 //! | [`shadow`] | stamps, marks and sharers in raw memory |
 //! | [`ingest`], [`table`] | records added up per (routine, size) |
@@ -24,6 +25,7 @@ pub mod code;
 pub mod cost;
 pub mod effects;
 pub mod elf;
+pub mod filter;
 pub mod ingest;
 pub mod layout;
 pub mod process;
@@ -41,12 +43,13 @@ use engine::client::{Client, SlabLayout, StringCounters};
 use engine::events::{Emit, Events, Piece, SignalEntry, Thread};
 use engine::state::CLIENT_AREA_OFFSET;
 use engine::superblock::{Insn, Superblock};
+use filter::Filter;
 use inputsize::Cell;
 use layout::{FOLD, STRIDE};
 use process::Process;
 use routines::Routines;
 use wire::boot::Boot;
-use wire::growth::{Cost, SLOTS_MAX, problem};
+use wire::growth::{Cost, Metric, SLOTS_MAX, problem};
 
 /// The client.
 pub struct Growth {
@@ -54,6 +57,7 @@ pub struct Growth {
     routines: Routines,
     code: Code,
     costs: Costs,
+    filter: Filter,
 }
 
 impl Growth {
@@ -71,6 +75,7 @@ impl Growth {
             routines: Routines::new(process.shared, process.fold),
             code: Code::new(process.metric, shift, process.cost == Cost::Time),
             costs: Costs::new(process.cost),
+            filter: Filter::new(process.metric != Metric::Rms),
         })
     }
 
@@ -96,8 +101,10 @@ impl Client for Growth {
         SlabLayout { base: self.process.slabs, count: SLOTS_MAX, stride: STRIDE }
     }
 
-    fn access(&mut self, e: &mut Emit<'_>, _sb: &Superblock, a: &Access) {
-        self.code.access(e, a);
+    fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
+        if let Some(kind) = self.filter.needed(sb, a) {
+            self.code.access(e, &Access { kind, ..*a });
+        }
     }
 
     fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {
@@ -110,9 +117,8 @@ impl Client for Growth {
     }
 
     fn tail(&mut self, e: &mut Emit<'_>, target: u64) {
-        // Entering ends what has its return address at the same place.
         let routine = self.routine(target);
-        self.code.enter(e, routine);
+        self.code.tail(e, routine);
     }
 
     fn is_tail(&mut self, from: Option<u64>, target: u64) -> bool {
@@ -129,9 +135,6 @@ impl Client for Growth {
             token::RETURN => local.ret(value),
             token::FULL => local.drain(),
             token::FIRST => cells(payload).for_each(|cell| local.far_first(cell)),
-            token::MIXED => cells(2).for_each(|cell| local.read_cell_settled(cell)),
-            token::READ => local.read(value, payload.into()),
-            token::WRITE => local.write(value, payload.into()),
             token::FOREIGN => cells(payload).for_each(|cell| local.before_write(cell)),
             _ => {}
         });
@@ -169,6 +172,8 @@ impl Client for Growth {
     }
 
     fn block(&mut self, sb: &Superblock) {
+        let at_entry = self.routines.begins(sb.pc);
+        self.filter.begin(at_entry);
         self.costs.block(sb);
     }
 

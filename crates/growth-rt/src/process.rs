@@ -12,8 +12,9 @@ use inputsize::core::shadow::Slot;
 use wire::boot::Boot;
 use wire::growth::{Cost, HOT_OFFSET, Metric, Routine, SLOTS_MAX, WINDOW_BYTES, routine};
 
-/// Addresses tried for the slabs: far from where kernels and sanitizers put things, and from the engine.
-const BASES: [u64; 4] = [0x0300_0000_0000, 0x0600_0000_0000, 0x3000_0000_0000, 0x0100_0000_0000];
+/// Addresses tried for the slabs, 40 TB of them: between the engine and where kernels put programs, or below both
+/// (where a kernel puts libraries if the stack is unlimited).
+const BASES: [u64; 2] = [0x2c00_0000_0000, 0x0100_0000_0000];
 
 /// The process.
 pub struct Process {

@@ -59,6 +59,12 @@ impl Routines {
         number
     }
 
+    /// Whether a routine begins at an address.
+    pub fn begins(&mut self, address: u64) -> bool {
+        self.known.contains_key(&address)
+            || self.module(address).is_some_and(|m| m.image.is_plain_entry(address))
+    }
+
     /// A routine that stands for the start of a thread.
     pub fn root(&mut self) -> u32 {
         match self.root {

@@ -7,7 +7,7 @@
 use crate::shared::Points;
 use alloc::vec::Vec;
 use inputsize::table::{POINTS_EXACT, rounded};
-use wire::growth::{Point, Stats};
+use wire::growth::{Alike, Point, Stats};
 
 /// Activations of a routine on inputs of one size, as one thread counts them.
 pub struct Table {
@@ -33,21 +33,6 @@ struct Head {
     rounded: bool,
 }
 
-/// One activation.
-#[derive(Debug, Clone, Copy)]
-pub struct Activation {
-    /// Whose.
-    pub routine: u32,
-    /// Input size.
-    pub size: u64,
-    /// Cost with callees.
-    pub cost: u64,
-    /// Cost without.
-    pub own: u64,
-    /// Whether no other activation of the routine was pending.
-    pub outermost: bool,
-}
-
 impl Table {
     /// An empty one.
     pub fn new(points: Points, owner: u32) -> Table {
@@ -63,23 +48,24 @@ impl Table {
         }
     }
 
-    /// Adds an activation. Returns the number of its point, unless there is no room.
+    /// Adds activations. Returns the number of their point, unless there is no room.
     #[inline]
-    pub fn add(&mut self, a: &Activation) -> Option<u32> {
+    pub fn add(&mut self, a: &Alike) -> Option<u32> {
+        let routine = a.routine as u32;
         let mask = self.index.len() - 1;
-        let mut at = hash(a.routine, a.size) & mask;
+        let mut at = hash(routine, a.n) & mask;
         let number = loop {
             match self.index[at].checked_sub(1) {
-                None => match self.entry(a.routine, a.size) {
+                None => match self.entry(routine, a.n) {
                     Some(number) => break number,
                     None => {
-                        self.dropped += 1;
+                        self.dropped += a.calls;
                         return None;
                     }
                 },
                 Some(number) => {
                     let point = self.points.get(number);
-                    if point.n == a.size && point.routine == a.routine + 1 {
+                    if point.n == a.n && point.routine == routine + 1 {
                         break number;
                     }
                 }
@@ -87,11 +73,29 @@ impl Table {
             at = (at + 1) & mask;
         };
         let point = self.points.get(number);
-        point.calls += 1;
-        point.cost.add(a.cost);
-        point.own.add(a.own);
-        point.real_sum = point.real_sum.saturating_add(if a.outermost { a.cost } else { 0 });
+        point.calls += a.calls;
+        point.cost.add(a.cost, a.calls);
+        point.own.add(a.own, a.calls);
+        point.real_sum = point.real_sum.saturating_add(a.cost.saturating_mul(a.outermost));
         Some(number)
+    }
+
+    /// Asks for the place in the index that [`Table::add`] will look at.
+    #[inline]
+    pub fn prefetch_index(&self, routine: u32, n: u64) {
+        let at = hash(routine, n) & (self.index.len() - 1);
+        prefetch(&raw const self.index[at]);
+    }
+
+    /// Asks for the point that it will probably find.
+    #[inline]
+    pub fn prefetch_point(&self, routine: u32, n: u64) {
+        let at = hash(routine, n) & (self.index.len() - 1);
+        if let Some(number) = self.index[at].checked_sub(1) {
+            let point: *const Point = self.points.get(number);
+            prefetch(point);
+            prefetch(point.wrapping_byte_add(64));
+        }
     }
 
     /// Adds induced reads to a point: by other threads and by the kernel, in all and by the routine itself.
@@ -217,6 +221,12 @@ impl Table {
 }
 
 #[inline]
+fn prefetch<T>(at: *const T) {
+    // SAFETY: a hint; it cannot fault.
+    unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast()) };
+}
+
+#[inline]
 fn hash(routine: u32, size: u64) -> usize {
     let mixed = (u64::from(routine) << 40 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as usize
@@ -228,8 +238,19 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn one(routine: u32, size: u64, cost: u64) -> Activation {
-        Activation { routine, size, cost, own: cost / 2, outermost: cost % 2 == 1 }
+    fn one(routine: u64, n: u64, cost: u64) -> Alike {
+        Alike { routine, n, cost, own: cost / 2, calls: 1, outermost: cost % 2, reserved: [0; 2] }
+    }
+
+    #[test]
+    fn alike_activations_add_up_like_single_ones() {
+        let (points, _memory) = Points::for_tests(2);
+        let (mut many, mut single) = (Table::new(points, 0), Table::new(points, 0));
+        many.add(&Alike { calls: 1000, outermost: 10, ..one(1, 4, 1 << 40) });
+        for i in 0..1000 {
+            single.add(&Alike { outermost: u64::from(i < 10), ..one(1, 4, 1 << 40) });
+        }
+        assert_eq!(*many.points.get(0), *single.points.get(1));
     }
 
     #[test]

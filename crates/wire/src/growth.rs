@@ -5,7 +5,7 @@
 //! 4 K          Thread table            one entry per thread that ever ran, THREADS_MAX
 //! 1 M          Module table            text: lines of /proc/self/maps, each written once
 //! 16 M         Routine table           ROUTINES_MAX entries
-//! 256 M        Windows                 one per slot: what emitted code works with, [`Hot`], and the record buffer
+//! 256 M        Windows                 one per slot: [`Hot`], the record buffer, [`Alike`] activations
 //! 512 M        Points                  POINTS_MAX entries, appended by all threads
 //! ```
 //! Each live thread has a slot. Its window is mapped a second time into its slab, where gs reaches it.
@@ -166,6 +166,27 @@ pub struct Point {
     pub induced: [u64; 4],
 }
 
+/// Activations of one routine with the same size and costs, not yet in a point. Short routines return with the same
+/// numbers again and again: counting them here is cheaper.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alike {
+    /// Index in the routine table.
+    pub routine: u64,
+    /// Size in cells.
+    pub n: u64,
+    /// Cost, callees included.
+    pub cost: u64,
+    /// Cost without callees.
+    pub own: u64,
+    /// Activations; 0: not in use.
+    pub calls: u64,
+    /// Outermost ones among them.
+    pub outermost: u64,
+    /// Keeps an entry in one cache line.
+    pub reserved: [u64; 2],
+}
+
 /// Bit of [`Point::thread`].
 pub const POINT_RMS: u32 = 1 << 31;
 
@@ -195,16 +216,20 @@ impl Stats {
     /// Of nothing.
     pub const EMPTY: Stats = Stats { min: u64::MAX, max: 0, sum: 0, sumsq_low: 0, sumsq_high: 0 };
 
-    /// Adds one value.
+    /// Adds one value, `times` times.
     #[inline]
-    pub fn add(&mut self, value: u64) {
+    pub fn add(&mut self, value: u64, times: u64) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.sum = self.sum.saturating_add(value);
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
         let square = u128::from(value) * u128::from(value);
+        let square = if times == 1 { square } else { square.saturating_mul(times.into()) };
         let (low, carry) = self.sumsq_low.overflowing_add(square as u64);
         self.sumsq_low = low;
-        self.sumsq_high = self.sumsq_high.saturating_add((square >> 64) as u64 + u64::from(carry));
+        let high = (square >> 64) as u64;
+        if high != 0 || carry {
+            self.sumsq_high = self.sumsq_high.saturating_add(high).saturating_add(carry.into());
+        }
     }
 
     /// Adds what another one holds.
@@ -286,6 +311,10 @@ pub struct Hot {
     pub back: u64,
     /// See `kept`.
     pub address: u64,
+    /// See `kept`.
+    pub home: u64,
+    /// See `kept`.
+    pub cells: u64,
     /// Index in the thread table.
     pub thread: u64,
 }
@@ -296,8 +325,12 @@ pub const HOT_OFFSET: u64 = crate::slab::PRIVATE_BYTES;
 pub const LOG_OFFSET: u64 = 4096;
 /// Its length. It should stay in the second-level cache.
 pub const LOG_BYTES: u64 = 60 << 10;
+/// Offset of the table of [`Alike`] activations in a window.
+pub const ALIKE_OFFSET: u64 = 64 << 10;
+/// Its entries.
+pub const ALIKE_MAX: usize = 1024;
 /// Bytes of a window.
-pub const WINDOW_BYTES: u64 = 64 << 10;
+pub const WINDOW_BYTES: u64 = 128 << 10;
 /// Offset of the windows.
 pub const WINDOWS_OFFSET: u64 = 256 << 20;
 /// Slots, hence threads that live at one time.
@@ -327,7 +360,8 @@ const _: () = assert!(THREADS_OFFSET + THREADS_MAX * size_of::<Thread>() as u64 
 const _: () = assert!(MODULES_OFFSET + MODULES_BYTES_MAX <= ROUTINES_OFFSET);
 const _: () = assert!(ROUTINES_OFFSET + ROUTINES_MAX * size_of::<Routine>() as u64 <= WINDOWS_OFFSET);
 const _: () = assert!(WINDOWS_OFFSET + SLOTS_MAX * WINDOW_BYTES <= POINTS_OFFSET);
-const _: () = assert!(LOG_OFFSET + LOG_BYTES <= WINDOW_BYTES);
+const _: () = assert!(LOG_OFFSET + LOG_BYTES <= ALIKE_OFFSET);
+const _: () = assert!(ALIKE_OFFSET + (ALIKE_MAX * size_of::<Alike>()) as u64 <= WINDOW_BYTES);
 const _: () = assert!(POINTS_OFFSET + POINTS_MAX * size_of::<Point>() as u64 <= FIXED_BYTES);
 const _: () = assert!(size_of::<Point>() == 144);
 const _: () = assert!(size_of::<Hot>() <= 4096);

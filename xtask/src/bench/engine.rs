@@ -20,16 +20,16 @@ use super::inputs;
 pub struct Args {
     /// `NAME=COMMAND` to put in front of each program; repeat to compare. Default: `farsight count`.
     #[arg(long = "wrapper", value_name = "NAME=COMMAND")]
-    wrappers: Vec<String>,
+    pub(super) wrappers: Vec<String>,
     /// Runs of each program under each wrapper; medians are printed.
     #[arg(long, default_value_t = 5)]
-    runs: usize,
+    pub(super) runs: usize,
     /// Only programs whose name contains one of these.
     #[arg(long)]
-    only: Vec<String>,
+    pub(super) only: Vec<String>,
     /// Leave out the tables of parallel speedup and start-up.
     #[arg(long)]
-    no_extra: bool,
+    pub(super) no_extra: bool,
 }
 
 /// A row: name, command with `{dir}` for the folder of inputs and `{cc1}` for the compiler proper, and its input.

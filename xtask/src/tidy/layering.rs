@@ -44,7 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("syscalls", &[]),
     ("transparency", &[]),
     ("wire", &[]),
-    ("xtask", &["fit", "oracle"]),
+    ("xtask", &["fit"]),
 ];
 
 /// Crates that only the command line and the automation may use: terminals, exit codes, untyped errors.

@@ -1,0 +1,8 @@
+//! `farsight growth` on programs whose sizes are known by hand, or whose growth is.
+
+mod classes;
+mod costs;
+mod edges;
+mod input;
+mod paper;
+mod profiled;
