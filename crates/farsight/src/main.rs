@@ -14,6 +14,7 @@ mod diff;
 mod exit;
 mod export;
 mod growth;
+mod idle;
 mod import;
 mod merge;
 mod mode;
@@ -36,6 +37,7 @@ struct Args {
 enum Command {
     Growth(growth::Args),
     Count(count::Args),
+    Idle(idle::Args),
     Span(span::Args),
     Cc(cc::Args),
     #[command(name = "c++")]
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
+        Command::Idle(args) => idle::run(args),
         Command::Span(args) => span::run(args),
         Command::Cc(args) => cc::run(args, span_kit::rewrite::Language::C),
         Command::Cxx(args) => cc::run(args, span_kit::rewrite::Language::Cpp),

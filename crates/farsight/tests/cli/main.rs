@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod exchange;
 mod farsight;
+mod idle;
 mod mode;
 mod report;
 mod sample;
