@@ -8,7 +8,7 @@ use std::{env, fs};
 /// Name of the crate in `blobs/` and of the file that it becomes: images that the engine's launcher maps.
 const BLOBS: &[&str] = &["count", "growth", "log"];
 /// Likewise: libraries to preload.
-const LIBRARIES: &[&str] = &["causal"];
+const LIBRARIES: &[&str] = &["causal", "idle"];
 /// What they are made of.
 const SOURCES: &[&str] = &[
     "../engine",
@@ -21,6 +21,7 @@ const SOURCES: &[&str] = &[
     "../preload",
     "../sampler",
     "../causal-rt",
+    "../idle-rt",
     "blobs",
     "../../Cargo.toml",
 ];

@@ -11,6 +11,7 @@ pub mod count;
 pub mod diff;
 pub mod forecast;
 pub mod growth;
+pub mod idle;
 mod rank;
 pub mod rule;
 pub mod span;

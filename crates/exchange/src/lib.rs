@@ -13,3 +13,4 @@
 pub mod aprof;
 pub mod csv;
 pub mod csv_counts;
+pub mod stacks;

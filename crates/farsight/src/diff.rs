@@ -7,12 +7,13 @@ use anyhow::Result;
 use profile::{Data, Profile};
 
 use crate::exit::{Failure, Kind};
-use crate::view::{self, CountView};
+use crate::view::{self, CountView, IdleView};
 use crate::{output, profiles};
 
 /// Say what changed from one profile to another, beyond noise
 ///
-/// Growth runs are compared routine by routine; counts are exact, so every difference is listed.
+/// Growth runs are compared routine by routine; counts are exact, so every difference is listed; of idle runs the
+/// functions whose share of core time changed.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profile before
@@ -22,7 +23,8 @@ pub struct Args {
     /// Write the changes as JSON, - for stdout
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
-    /// Exit with 1 when a routine's growth class got worse, or more instructions were counted
+    /// Exit with 1 when a routine's growth class got worse, more instructions were counted, or a larger share of core
+    /// time was wasted
     #[arg(long)]
     fail_on_worse: bool,
     /// Read whatever is intact of damaged files
@@ -33,12 +35,31 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (old, new) = (profiles::read(&args.old, args.salvage)?, profiles::read(&args.new, args.salvage)?);
     let (mut before, mut after) = (view::count_views(&old), view::count_views(&new));
+    let (mut idle_before, mut idle_after) = (view::idle_views(&old)?, view::idle_views(&new)?);
+    if idle_before.len() == 1 && idle_after.len() == 1 {
+        return idle(args, &idle_before.remove(0), &idle_after.remove(0));
+    }
     // Growth is compared when there is any: its changes say more than counts of the same runs.
     let grows = |p: &Profile| p.runs.iter().any(|run| matches!(run.data, Data::Growth(_)));
     if grows(&old) || grows(&new) || before.len() != 1 || after.len() != 1 {
         return growth(args);
     }
     counts(args, &before.remove(0), &after.remove(0))
+}
+
+fn idle(args: &Args, old: &IdleView, new: &IdleView) -> Result<ExitCode> {
+    let changes = analyse::idle::diff::diff(&old.analysis, &new.analysis);
+    if let Some(path) = &args.json {
+        output::write_json(path, &report::idle::diff_json(&old.run, &new.run, &changes))?;
+    }
+    if args.json.as_deref().is_none_or(|p| p.as_os_str() != "-") {
+        output::print(&report::idle::diff(&old.analysis, &new.analysis, &changes))?;
+    }
+    let wasted = |v: &IdleView| {
+        let t = &v.analysis.totals;
+        (t.values.idle_ns + t.values.overhead_ns() as i64) as f64 / t.cores_times_wall_ns.max(1) as f64
+    };
+    Ok(ExitCode::from(u8::from(args.fail_on_worse && wasted(new) > wasted(old) + 0.01)))
 }
 
 fn counts(args: &Args, old: &CountView, new: &CountView) -> Result<ExitCode> {

@@ -26,6 +26,12 @@ pub struct Args {
     /// Which runs a table is about, when the profile holds runs of several modes
     #[arg(long, value_enum)]
     mode: Option<Mode>,
+    /// What folded stacks count
+    #[arg(long, value_enum, default_value = "idle")]
+    value: StackValue,
+    /// The stacks as they were, not the logical call paths
+    #[arg(long)]
+    physical: bool,
     /// Read whatever is intact of a damaged file
     #[arg(long)]
     salvage: bool,
@@ -37,6 +43,21 @@ enum Format {
     Aprof,
     /// One row per routine and input size; of counts, one per function
     Csv,
+    /// pprof, with work, overhead, idleness and blocked time
+    Pprof,
+    /// The Firefox Profiler
+    Firefox,
+    /// Folded stacks of the value chosen with --value
+    Folded,
+}
+
+/// Values of an idle run, in the order in which they are exported.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum StackValue {
+    Work,
+    Idle,
+    Overhead,
+    Blocked,
 }
 
 /// What a table is about.
@@ -57,11 +78,49 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::write(&args.output, &table)?;
         }
         Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
+        Format::Pprof | Format::Firefox | Format::Folded => write_stacks(args, &profile)?,
     }
     if args.output != Path::new("-") {
         eprintln!("farsight: wrote {}", args.output.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The contexts of the one idle run of a profile.
+fn write_stacks(args: &Args, profile: &Profile) -> Result<()> {
+    let views = crate::view::idle_views(profile)?;
+    let [view] = views.as_slice() else {
+        let message = anyhow::anyhow!("stacks are those of one idle run; the profile holds {}", views.len());
+        return Err(Failure::error(Kind::Data, message));
+    };
+    let tree = if args.physical { &view.analysis.physical } else { &view.analysis.logical };
+    let contexts = tree.nodes.iter().map(|n| {
+        let frame = &view.idle.frames[n.frame as usize];
+        exchange::stacks::Context {
+            parent: n.parent,
+            name: &n.name,
+            file: &frame.file,
+            line: frame.line,
+            values: vec![
+                n.own.work_ns as i64,
+                n.own.idle_ns.max(0),
+                n.own.overhead_ns() as i64,
+                n.own.blocked_ns as i64,
+            ],
+        }
+    });
+    let stacks = exchange::stacks::Stacks {
+        columns: vec!["work", "idle", "overhead", "blocked"],
+        contexts: contexts.collect(),
+        duration_ns: view.run.wall_ns,
+        started_unix_ns: view.run.started_unix_ns,
+    };
+    let bytes = match args.format {
+        Format::Pprof => exchange::stacks::pprof(&stacks),
+        Format::Firefox => exchange::stacks::firefox(&stacks, &view.run.program.path).into_bytes(),
+        _ => exchange::stacks::folded(&stacks, args.value as usize).into_bytes(),
+    };
+    output::write(&args.output, &bytes)
 }
 
 /// The mode that was asked for, or the only one that is there.

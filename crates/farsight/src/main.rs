@@ -16,6 +16,7 @@ mod exit;
 mod export;
 mod functions;
 mod growth;
+mod idle;
 mod import;
 mod merge;
 mod mode;
@@ -38,6 +39,7 @@ struct Args {
 enum Command {
     Growth(growth::Args),
     Count(count::Args),
+    Idle(idle::Args),
     Span(span::Args),
     Cc(cc::Args),
     #[command(name = "c++")]
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
+        Command::Idle(args) => idle::run(args),
         Command::Span(args) => span::run(args),
         Command::Cc(args) => cc::run(args, span_kit::rewrite::Language::C),
         Command::Cxx(args) => cc::run(args, span_kit::rewrite::Language::Cpp),

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use profile::{Count, Data, Profile, Run, Span};
-use report::html::{CountRun, Page, PageRun};
+use profile::{Count, Data, Idle, Profile, Run, Span};
+use report::html::{CountRun, IdleRun, Page, PageRun};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Kind};
@@ -19,8 +19,20 @@ pub enum View {
     Growth(GrowthView),
     /// What was executed.
     Count(CountView),
+    /// Where cores were idle.
+    Idle(Box<IdleView>),
     /// How parallel it was; each run by itself.
     Span(SpanView),
+}
+
+/// One idle run: contexts of different runs are not added up, they are compared.
+pub struct IdleView {
+    /// What is known of it besides its data.
+    pub run: Run,
+    /// Its data.
+    pub idle: Idle,
+    /// What is concluded.
+    pub analysis: analyse::idle::IdleAnalysis,
 }
 
 /// Count runs of one build.
@@ -57,10 +69,24 @@ pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
 pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
     let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
     views.extend(count_views(profile).into_iter().map(View::Count));
+    views.extend(idle_views(profile)?.into_iter().map(|v| View::Idle(Box::new(v))));
     views.extend(profile.runs.iter().filter_map(|run| match &run.data {
         Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
         _ => None,
     }));
+    Ok(views)
+}
+
+/// The idle runs of a profile.
+pub fn idle_views(profile: &Profile) -> Result<Vec<IdleView>> {
+    let mut views = Vec::new();
+    for run in &profile.runs {
+        let Data::Idle(idle) = &run.data else { continue };
+        let classes =
+            analyse::idle::Classes::parse(&idle.rules).map_err(|e| Failure::error(Kind::Data, e))?;
+        let analysis = analyse::idle::analyse(idle, &classes);
+        views.push(IdleView { run: run.clone(), idle: idle.clone(), analysis });
+    }
     Ok(views)
 }
 
@@ -93,6 +119,7 @@ impl View {
         match self {
             View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
+            View::Idle(v) => report::idle::terminal(&v.run, &v.idle, &v.analysis),
             View::Span(v) => report::span::terminal(&v.run, &v.span),
         }
     }
@@ -102,6 +129,7 @@ impl View {
         match self {
             View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::json::count(&v.run, &v.count),
+            View::Idle(v) => report::idle::json(&v.run, &v.idle, &v.analysis),
             View::Span(v) => report::span::json(&v.run, &v.span),
         }
     }
@@ -129,6 +157,10 @@ pub fn page(views: &[View]) -> String {
     for view in views {
         if let View::Count(v) = view {
             page.count.push(CountRun { run: &v.run, count: &v.count });
+        }
+        if let View::Idle(v) = view {
+            let run = IdleRun { run: &v.run, idle: &v.idle, analysis: &v.analysis, sources: &sources };
+            page.idle.push(run);
         }
     }
     report::html::page(&page)

@@ -88,6 +88,15 @@ impl Running {
         &self.shared
     }
 
+    /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
+    pub fn started_monotonic_ns(&self) -> u64 {
+        let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the record is live.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut ts) };
+        let now = ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64;
+        now.saturating_sub(self.started.elapsed().as_nanos() as u64)
+    }
+
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()

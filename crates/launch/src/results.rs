@@ -79,6 +79,20 @@ impl Results {
         unsafe { self.base.add(at).cast_mut().cast::<T>().write_volatile(value) };
     }
 
+    /// Writes bytes, before the program runs.
+    pub fn put_bytes(&self, offset: u64, bytes: &[u8]) {
+        let at = offset as usize;
+        assert!(at.checked_add(bytes.len()).is_some_and(|end| end <= self.bytes));
+        // SAFETY: inside the mapping; before the program runs, so nothing else touches it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.add(at).cast_mut(), bytes.len()) };
+    }
+
+    /// All of it, once the program has ended. Untouched pages read as zeros and take no memory.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping; callers ask after the program's end, so nothing writes.
+        unsafe { std::slice::from_raw_parts(self.base, self.bytes) }
+    }
+
     /// `n` values from `offset` on.
     pub fn slice<T: Copy>(&self, offset: u64, n: usize) -> &[T] {
         let at = offset as usize;

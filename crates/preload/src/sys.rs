@@ -121,8 +121,11 @@ pub fn yield_now() {
 ///
 /// `rt_sigprocmask` copies its new set in before it looks at `how`; with a nonsense `how` it changes nothing
 /// and answers `EFAULT` for unreadable memory, `EINVAL` otherwise. Unlike `process_vm_readv` no sandbox
-/// forbids it.
+/// forbids it. A null set would not be copied at all, so the first page is answered here.
 pub fn readable(address: usize) -> bool {
+    if address < 4096 {
+        return false;
+    }
     let args = [usize::MAX >> 1, address, 0, 8, 0, 0];
     // SAFETY: the kernel checks the pointer itself; the invalid `how` keeps the mask as it is.
     !matches!(unsafe { raw(libc::SYS_rt_sigprocmask, args) }, Err(Errno(libc::EFAULT)))

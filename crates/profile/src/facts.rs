@@ -12,18 +12,21 @@
 use crate::canon::Invalid;
 use crate::count::Count;
 use crate::growth::Growth;
+use crate::idle::Idle;
 use crate::run::Data;
 use crate::span::Span;
 use crate::varint::{Bad, Decode};
-use crate::{count_section, growth_section, span_section};
+use crate::{count_section, growth_section, idle_section, span_section};
 
 /// The number of the growth mode, and the kind of its sections.
 const GROWTH: (u32, u32) = (1, 2);
 /// The number of the count mode, and the kind of its sections.
 const COUNT: (u32, u32) = (2, 3);
+/// The number of the idle mode, and the kind of its sections.
+const IDLE: (u32, u32) = (4, 5);
 /// The number of the span mode, and the kind of its sections.
 const SPAN: (u32, u32) = (5, 6);
-const KNOWN: [(u32, u32); 3] = [GROWTH, COUNT, SPAN];
+const KNOWN: [(u32, u32); 4] = [GROWTH, COUNT, IDLE, SPAN];
 
 /// Whether the number is that of a mode of this version.
 pub fn is_mode(mode: u32) -> bool {
@@ -39,6 +42,7 @@ pub fn is_kind(kind: u32) -> bool {
 pub fn kind_name(kind: u32) -> &'static str {
     match kind {
         k if k == GROWTH.1 => "growth",
+        k if k == IDLE.1 => "idleness",
         k if k == SPAN.1 => "work and span",
         _ => "counts",
     }
@@ -65,6 +69,10 @@ pub fn encode(data: &Data) -> Result<Option<Encoded>, Invalid> {
             count.validate()?;
             (COUNT, count_section::encode(count))
         }
+        Data::Idle(idle) => {
+            idle.validate()?;
+            (IDLE, idle_section::encode(idle))
+        }
         Data::Span(span) => {
             span.validate()?;
             (SPAN, span_section::encode(span))
@@ -88,6 +96,7 @@ pub struct Facts {
 enum Known {
     Growth(Growth),
     Count(Count),
+    Idle(Idle),
     Span(Span),
 }
 
@@ -99,6 +108,14 @@ impl Facts {
             return Ok(Facts {
                 data: Known::Growth(part.growth),
                 announced: part.routines_total,
+                unknown_fields: part.unknown_fields,
+            });
+        }
+        if kind == IDLE.1 {
+            let part = idle_section::decode(payload)?;
+            return Ok(Facts {
+                announced: part.idle.contexts.len() as u64,
+                data: Known::Idle(part.idle),
                 unknown_fields: part.unknown_fields,
             });
         }
@@ -123,6 +140,7 @@ impl Facts {
         match self.data {
             Known::Growth(_) => GROWTH.0,
             Known::Count(_) => COUNT.0,
+            Known::Idle(_) => IDLE.0,
             Known::Span(_) => SPAN.0,
         }
     }
@@ -154,6 +172,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.routines.len() as u64,
             Known::Count(count) => count.functions.len() as u64,
+            Known::Idle(idle) => idle.contexts.len() as u64,
             Known::Span(span) => span.sites.len() as u64,
         }
     }
@@ -162,6 +181,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.validate(),
             Known::Count(count) => count.validate(),
+            Known::Idle(idle) => idle.validate(),
             Known::Span(span) => span.validate(),
         }
     }
@@ -188,6 +208,7 @@ impl Facts {
             match &mut self.data {
                 Known::Growth(growth) => growth.normalize(),
                 Known::Count(count) => count.normalize(),
+                Known::Idle(idle) => idle.normalize(),
                 Known::Span(span) => span.normalize(),
             }
         }
@@ -198,6 +219,7 @@ impl Facts {
         match self.data {
             Known::Growth(growth) => Data::Growth(growth),
             Known::Count(count) => Data::Count(count),
+            Known::Idle(idle) => Data::Idle(idle),
             Known::Span(span) => Data::Span(span),
         }
     }

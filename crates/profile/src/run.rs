@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::count::Count;
 use crate::growth::Growth;
+use crate::idle::Idle;
 use crate::span::Span;
 
 /// Tells runs apart, so that merging a file with itself changes nothing.
@@ -104,6 +105,8 @@ pub enum Data {
     Growth(Growth),
     /// Exact counts of what was executed.
     Count(Count),
+    /// Work and idleness by calling context.
+    Idle(Idle),
     /// Work and span, per call site.
     Span(Span),
     /// A mode that this version of Farsight does not know, kept as it was written.

@@ -14,6 +14,7 @@
 mod columns;
 mod counts;
 mod excerpt;
+mod idleness;
 mod summary;
 
 use std::io::Write as _;
@@ -21,7 +22,7 @@ use std::io::Write as _;
 use analyse::GrowthAnalysis;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use flate2::{Compression, write::GzEncoder};
-use profile::{Count, Growth, Routine, Run};
+use profile::{Count, Growth, Idle, Routine, Run};
 
 const SCRIPT: &str = include_str!("../page/dist/page.js");
 const STYLE: &str = include_str!("../page/dist/page.css");
@@ -35,11 +36,14 @@ pub struct Page<'a> {
     pub growth: Vec<PageRun<'a>>,
     /// Counts, likewise.
     pub count: Vec<CountRun<'a>>,
+    /// Idleness, likewise.
+    pub idle: Vec<IdleRun<'a>>,
 }
 
 impl<'a> Page<'a> {
     fn runs(&self) -> impl Iterator<Item = &'a Run> {
-        self.growth.iter().map(|r| r.run).chain(self.count.iter().map(|r| r.run))
+        let sampled = self.idle.iter().map(|r| r.run);
+        self.growth.iter().map(|r| r.run).chain(self.count.iter().map(|r| r.run)).chain(sampled)
     }
 }
 
@@ -50,6 +54,19 @@ pub struct CountRun<'a> {
     pub run: &'a Run,
     /// Its counts.
     pub count: &'a Count,
+}
+
+/// One idle run to show, with what was concluded from it.
+#[derive(Clone, Copy)]
+pub struct IdleRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its facts.
+    pub idle: &'a Idle,
+    /// What was concluded from them.
+    pub analysis: &'a analyse::idle::IdleAnalysis,
+    /// As in [`PageRun`].
+    pub sources: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// One growth run to show, with what was concluded from it.

@@ -156,6 +156,7 @@ fn kind(data: &Data) -> &'static str {
     match data {
         Data::Growth(_) => "growth",
         Data::Count(_) => "count",
+        Data::Idle(_) => "idle",
         Data::Span(_) => "span",
         _ => "other",
     }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod html;
+pub mod idle;
 pub mod json;
 mod plot;
 pub mod span;

@@ -14,5 +14,8 @@ pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob")
 /// The causal runtime: a library to preload.
 pub static CAUSAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causal.blob"));
 
+/// The idleness runtime: a library to preload.
+pub static IDLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/idle.blob"));
+
 /// The engine with the client that logs every event; for tests.
 pub static LOG: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/log.blob"));

@@ -60,6 +60,31 @@ pub fn rule_at(module: &Module, pc: u64, exact: bool, scratch: &mut Scratch) -> 
     })
 }
 
+/// Where the function that holds a pc begins, as the index has it. Signal-safe.
+pub fn function_at(pc: u64) -> Option<u64> {
+    crate::module::enter();
+    let found = crate::module::find(pc).and_then(|module| function_in(&module.tables()?, pc).ok());
+    crate::module::leave();
+    found
+}
+
+fn function_in(tables: &Tables, pc: u64) -> gimli::Result<u64> {
+    let bases = BaseAddresses::default().set_eh_frame_hdr(tables.index.as_ptr() as u64);
+    let index = EhFrameHdr::new(tables.index, LittleEndian).parse(&bases, 8)?;
+    let frames_at = index.eh_frame_ptr().direct()?;
+    let len =
+        (tables.segment_end as u64).checked_sub(frames_at).ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+    if frames_at == 0 {
+        return Err(gimli::Error::NoUnwindInfoForAddress);
+    }
+    // SAFETY: as in `evaluate`.
+    let frames = unsafe { &*core::ptr::slice_from_raw_parts(frames_at as *const u8, len as usize) };
+    let frames = EhFrame::new(frames, LittleEndian);
+    let bases = bases.set_eh_frame(frames_at);
+    let table = index.table().ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+    Ok(table.fde_for_address(&frames, &bases, pc, EhFrame::cie_from_offset)?.initial_address())
+}
+
 fn evaluate(tables: &Tables, pc: u64, exact: bool, scratch: &mut Scratch) -> gimli::Result<Rule> {
     let index_at = tables.index.as_ptr() as u64;
     let bases = BaseAddresses::default().set_eh_frame_hdr(index_at);

@@ -12,6 +12,7 @@ pub mod boot;
 pub mod causal;
 pub mod count;
 pub mod growth;
+pub mod idle;
 pub mod log;
 pub mod slab;
 

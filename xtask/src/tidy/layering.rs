@@ -19,12 +19,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "farsight",
         &[
-            "analyse", "collect", "exchange", "launch", "profile", "report", "runtimes", "span-kit",
+            "analyse", "collect", "exchange", "idle", "launch", "profile", "report", "runtimes", "span-kit",
             "symbols", "wire",
         ],
     ),
     ("fit", &[]),
     ("growth-rt", &["count-rt", "engine", "inputsize", "syscalls", "wire"]),
+    ("idle", &["profile", "symbols", "wire"]),
+    ("idle-rt", &["preload", "sampler", "wire"]),
     ("inputsize", &[]),
     ("launch", &["wire"]),
     ("log-rt", &["engine", "syscalls", "wire"]),

@@ -6,6 +6,7 @@ mod diff;
 mod doctor;
 mod exchange;
 mod farsight;
+mod idle;
 mod mode;
 mod report;
 mod sample;

@@ -5,7 +5,53 @@ export const VERSION = 1;
 
 export interface Summary {
   version: number;
-  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] } };
+  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] }; idle?: { runs: IdleData[] } };
+}
+
+export interface IdleTree {
+  parent: number[];
+  name: number[];
+  kind: number[];
+  class: number[];
+  file: number[];
+  line: number[];
+  own: Five[];
+}
+
+export interface IdleData {
+  program: string;
+  command: string[];
+  exit_code: number | null;
+  exit_signal: number | null;
+  started_unix_ms: number;
+  wall_ns: number;
+  cpu_ns: number;
+  problems: string[];
+  cores: number;
+  threads: number;
+  samples: number;
+  lost: number;
+  span_ns: number;
+  nobody_ns: number;
+  preempted_ns: number;
+  total: Five;
+  stitched: number | null;
+  strings: string[];
+  logical: IdleTree;
+  physical: IdleTree;
+  /** Function, word, sentence. */
+  advice: [string, string, string][];
+  locks: {
+    kind: string;
+    address: string;
+    wait_ns: number;
+    contended: number;
+    acquisitions: number;
+    handed_over_ns: number;
+    waiter: string[];
+    holders: [string[], number][];
+  }[];
+  sources: { file: string; lines: [number, number, number, string][] }[];
 }
 
 export interface RunData {

@@ -4,6 +4,7 @@
 import { counts } from "./count/view.ts";
 import type { Summary } from "./data.ts";
 import { growth } from "./growth/view.ts";
+import { idle } from "./idle/view.ts";
 
 export interface View {
   readonly element: HTMLElement;
@@ -21,4 +22,4 @@ export interface Mode {
   mount(summary: Summary): Promise<View>;
 }
 
-export const MODES: readonly Mode[] = [growth, counts];
+export const MODES: readonly Mode[] = [growth, counts, idle];

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::columns;
 use super::counts::CountMode;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
+use super::idleness::IdleMode;
 use super::{Page, PageRun, routine_id};
 
 /// Version of the agreement between this module and the page's `data.ts`.
@@ -36,6 +37,8 @@ struct Modes<'a> {
     growth: Option<GrowthMode<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<CountMode<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle: Option<IdleMode<'a>>,
 }
 
 #[derive(Serialize)]
@@ -161,6 +164,7 @@ impl<'a> Summary<'a> {
         let modes = Modes {
             growth: (!growth.is_empty()).then_some(GrowthMode { runs: growth }),
             count: CountMode::new(&page.count),
+            idle: IdleMode::new(&page.idle),
         };
         Summary { version: VERSION, modes }
     }

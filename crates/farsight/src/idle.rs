@@ -1,0 +1,115 @@
+//! `farsight idle`: where cores are wasted, and which code is to blame.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use analyse::idle::classes::name_matches;
+use analyse::idle::{Class, Classes};
+use anyhow::{Context, Result, anyhow};
+use launch::preloaded::Preload;
+use profile::{Data, Idle};
+
+use crate::exit::{Failure, Kind};
+use crate::mode::{self, ModeArgs};
+
+/// Find where cores are idle or busy with overhead, and which code is to blame
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    mode: ModeArgs,
+    /// Samples per second of CPU time and thread
+    #[arg(long, value_name = "HZ", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    rate: u32,
+    /// Cores that the program could use; those it may run on if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    cores: Option<u32>,
+    /// Stop the program (SIGTERM, then SIGKILL) after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Rules that say which functions are overhead or look for work: lines of `CLASS PATTERN`
+    #[arg(long, value_name = "FILE")]
+    classes: Option<PathBuf>,
+    /// Sample by CPU-time timers even where perf events are permitted
+    #[arg(long)]
+    no_perf: bool,
+}
+
+/// How long a program may take to end after `--duration` before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+const SIGTERM: i32 = 15;
+const SIGKILL: i32 = 9;
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let rules = match &args.classes {
+        None => String::new(),
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .map_err(|e| Failure::error(Kind::NoInput, e))?,
+    };
+    let classes = Classes::parse(&rules).map_err(|e| Failure::error(Kind::Usage, e))?;
+    let recording = args.mode.begin("idle")?;
+    let program = launch::find(&args.mode.command[0]).map_err(mode::launch_failure)?;
+    let program = program.canonicalize().unwrap_or(program);
+    let idle_functions: Vec<&str> = classes.own_patterns(Class::Idle).collect();
+    let mut problems = Vec::new();
+    let landmarks = match symbols::fs::open(&program) {
+        Ok(object) => idle::landmarks(&object, |name| idle_functions.iter().any(|p| name_matches(p, name))),
+        Err(_) => idle::Landmarks::default(), // a script: its interpreter has none
+    };
+    problems.extend(landmarks.problems);
+    let cores = args.cores.unwrap_or_else(available_cores);
+    let period_ns = 1_000_000_000 / u64::from(args.rate);
+    let preload = Preload {
+        command: &args.mode.command,
+        library: runtimes::IDLE,
+        variable: wire::idle::VARIABLE,
+        shared_bytes: wire::idle::FILE_BYTES,
+    };
+    let image = idle::prepare(cores, period_ns, args.no_perf, &landmarks.list);
+    let mut running = preload.start(|shared| shared.put_bytes(0, &image)).map_err(mode::launch_failure)?;
+    let started_ns = running.started_monotonic_ns();
+    let limit = args.duration.filter(|s| s.is_finite() && *s >= 0.0).map(Duration::from_secs_f64);
+    let mut asked = false;
+    let usage = loop {
+        let elapsed = running.elapsed();
+        let longest = match limit {
+            Some(limit) if elapsed < limit => limit - elapsed,
+            Some(limit) => {
+                running.signal(if asked { SIGKILL } else { SIGTERM });
+                asked = elapsed >= limit;
+                GRACE
+            }
+            None => Duration::from_secs(3600),
+        };
+        if let Some(usage) = running.wait(longest).map_err(mode::launch_failure)? {
+            break usage;
+        }
+    };
+    let path = program.to_string_lossy().into_owned();
+    let open = |path: &str| symbols::fs::open(path).ok();
+    let ran =
+        idle::Ran { program: &path, started_ns, wall_ns: usage.wall_ns, cpu_ns: usage.cpu_ns, open: &open };
+    let idle = match idle::collect(running.shared().bytes(), &ran) {
+        Ok(collected) => {
+            problems.extend(collected.problems);
+            Idle { rules, ..collected.idle }
+        }
+        Err(error) => {
+            let error = Failure::error(Kind::Unavailable, anyhow!(error));
+            args.mode.say(&error);
+            return Ok(ExitCode::from(usage.ended.shell_code() as u8));
+        }
+    };
+    let mut run = recording.run(Data::Idle(idle))?;
+    run.exit = mode::exit_of(usage.ended);
+    run.wall_ns = usage.wall_ns;
+    run.cpu_ns = usage.cpu_ns;
+    run.problems = problems;
+    recording.finish(vec![run])
+}
+
+/// Cores that this process may run on.
+fn available_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}

@@ -1,0 +1,217 @@
+//! Finding the frames of a task's creator on another thread's stack.
+//!
+//! The creator is alive and cannot have left the frame in question, but it may be running. So:
+//! 1. It is this very thread: walk on from here.
+//! 2. It waits in a call that we interpose: its registers at that call were kept ([`Anchor`]); walk from there.
+//! 3. It runs: its registers are unknown, but the frame that holds the task is on its stack, and the return
+//!    address of whatever that frame has called lies right below it. Each word below the task, downwards, is
+//!    taken for that return address until one leads, by the unwind tables, over the task and to the very start
+//!    of the thread.
+//!
+//! A stale return address could lead to the start as well, in a wrong first frame: when the next frame's call
+//! instruction names its target, the target must be the function that the candidate is in. A candidate that
+//! fails only this test is taken if no better one is found (a tail call looks the same).
+//!
+//! Foreign stacks are read through `sampler::stack` without trusted bounds: each page is asked of the kernel
+//! first. Nothing here waits.
+
+use crate::Local;
+use core::cell::UnsafeCell;
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU32, Ordering::*, fence};
+use preload::{Hooks, Thread, sys, thread};
+use sampler::regs::Regs;
+use sampler::stack::Stack;
+use sampler::{Frame, Stop, ThreadSampler, cfi, module};
+
+/// How far below a task its creator's last return address is looked for.
+const SCAN_BYTES: u64 = 8192;
+/// Candidates whose chain is followed.
+const TRIES_MAX: u32 = 48;
+
+/// The registers of a thread that waits, for others to walk its stack.
+#[derive(Debug)]
+pub struct Anchor {
+    /// Odd while the thread waits and `regs` can be used.
+    version: AtomicU32,
+    regs: UnsafeCell<Option<Regs>>,
+}
+
+// SAFETY: written by the owning thread while `version` is even, read by others while it is odd and the same
+// before and after.
+unsafe impl Sync for Anchor {}
+
+impl Anchor {
+    /// Nothing to walk from.
+    pub const fn new() -> Self {
+        Self { version: AtomicU32::new(0), regs: UnsafeCell::new(None) }
+    }
+
+    /// The thread is about to wait; its frames from `regs` outwards stay.
+    pub fn set(&self, regs: Regs) {
+        // SAFETY: the version is even, so that nobody reads.
+        unsafe { *self.regs.get() = Some(regs) };
+        self.version.store(self.version.load(Relaxed) | 1, Release);
+    }
+
+    /// It runs again.
+    pub fn clear(&self) {
+        let version = self.version.load(Relaxed);
+        self.version.store(version.wrapping_add(version & 1), Release);
+    }
+
+    fn get(&self) -> Option<Regs> {
+        let before = self.version.load(Acquire);
+        if before & 1 == 0 {
+            return None;
+        }
+        // SAFETY: plain data; a torn copy is discarded below.
+        let regs = unsafe { core::ptr::read_volatile(self.regs.get()) };
+        fence(Acquire);
+        if self.version.load(Relaxed) == before { regs } else { None }
+    }
+}
+
+impl Default for Anchor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The thread whose stack holds an address.
+pub fn owner<H: Hooks>(address: u64) -> Option<&'static Thread<H::Local>> {
+    let mut found = None;
+    thread::for_each::<H>(|thread| {
+        if thread.stack().contains(&(address as usize)) {
+            found = Some(thread);
+        }
+    });
+    found
+}
+
+/// Walks the stack of `owner` from the frame that holds `address` outwards. `here` are the registers to start
+/// from if the owner is the calling thread, whose `sampler` does the walking.
+pub fn walk(
+    sampler: &ThreadSampler,
+    owner: &Thread<Local>,
+    here: Option<Regs>,
+    address: u64,
+    mut visit: impl FnMut(&Frame) -> ControlFlow<()>,
+) -> bool {
+    let start = match here {
+        Some(regs) => regs,
+        None => match owner.local().anchor.get() {
+            Some(regs) if regs.sp() <= address => regs,
+            _ => match scan(sampler, owner, address) {
+                Some(regs) => regs,
+                None => return false,
+            },
+        },
+    };
+    // A frame holds the address if it lies between its own stack pointer and its caller's.
+    let mut held: Option<(Regs, sampler::unwind::Key)> = None;
+    let mut broken = false;
+    let stop = sampler.walk(start, 0..0, |frame| {
+        if let Some((regs, key)) = held.take()
+            && frame.regs.sp() > address
+            && visit(&Frame { regs: &regs, key }).is_break()
+        {
+            broken = true;
+            return ControlFlow::Break(());
+        }
+        held = Some((*frame.regs, frame.key));
+        ControlFlow::Continue(())
+    });
+    if let Some((regs, key)) = held
+        && !broken
+    {
+        let _ = visit(&Frame { regs: &regs, key });
+    }
+    broken || stop == Stop::Root
+}
+
+/// Registers of the innermost frame that surely holds `address` (see the module).
+fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<Regs> {
+    let low = (owner.stack().start as u64).max(address.saturating_sub(SCAN_BYTES));
+    let mut stack = Stack::new(0, 0..0);
+    let mut second_best = None;
+    let mut tries = 0;
+    let mut slot = (address & !7).checked_sub(8)?;
+    while slot >= low && tries < TRIES_MAX {
+        let pc = stack.read(slot)?;
+        if is_return_address(pc) {
+            tries += 1;
+            let candidate = Regs::new(pc, slot + 8, false);
+            match judge(sampler, candidate, address) {
+                Verdict::Right => return Some(candidate),
+                Verdict::Doubtful => second_best = second_best.or(Some(candidate)),
+                Verdict::Wrong => {}
+            }
+        }
+        slot -= 8;
+    }
+    second_best
+}
+
+enum Verdict {
+    Right,
+    Doubtful,
+    Wrong,
+}
+
+fn judge(sampler: &ThreadSampler, candidate: Regs, address: u64) -> Verdict {
+    let mut frames = 0u32;
+    let mut called = None;
+    let mut over = true;
+    let stop = sampler.walk(candidate, 0..0, |frame| {
+        frames += 1;
+        if frames == 2 {
+            over = frame.regs.sp() > address;
+            called = call_target(frame.regs.pc());
+        }
+        if over { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if stop != Stop::Root || frames < 2 || !over {
+        return Verdict::Wrong;
+    }
+    match called {
+        Some(target) if cfi::function_at(candidate.lookup_pc()) != Some(target) => Verdict::Doubtful,
+        _ => Verdict::Right,
+    }
+}
+
+/// Whether a word is an address behind a call instruction.
+fn is_return_address(pc: u64) -> bool {
+    if !(4096..1 << 47).contains(&pc) || module::find(pc).is_none() {
+        return false;
+    }
+    let Some(code) = code_before(pc) else { return false };
+    let [a, b, c, _, e, f, _] = code;
+    // call rel32 · call [reg], call reg · call [reg+disp8] · call [sib] · call [rip+disp32], [reg+disp32] · with sib
+    let modrm = |byte: u8| byte & 0x38 == 0x10;
+    code[2] == 0xe8
+        || (code[5] == 0xff && modrm(code[6]))
+        || (e == 0xff && modrm(f))
+        || (code[3] == 0xff && modrm(e))
+        || (b == 0xff && modrm(c))
+        || (a == 0xff && modrm(b))
+}
+
+/// Where the call before a return address goes, if it says so.
+fn call_target(pc: u64) -> Option<u64> {
+    let [_, _, opcode, a, b, c, d] = code_before(pc)?;
+    (opcode == 0xe8).then(|| pc.wrapping_add(i32::from_le_bytes([a, b, c, d]) as u64))
+}
+
+/// The seven bytes before a pc, if they can be read.
+fn code_before(pc: u64) -> Option<[u8; 7]> {
+    let start = pc.checked_sub(8)?;
+    if start & 4095 > 4088 && !sys::readable(pc as usize & !7) || !sys::readable(start as usize) {
+        return None;
+    }
+    // SAFETY: the eight bytes were found readable; code of a loaded module is not unmapped while it is on a
+    // stack, and `module::find` gives loaded ones only.
+    let bytes = unsafe { core::ptr::read_unaligned(start as *const [u8; 8]) };
+    let [_, rest @ ..] = bytes;
+    Some(rest)
+}
