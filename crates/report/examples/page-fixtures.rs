@@ -47,5 +47,5 @@ fn main() -> std::io::Result<()> {
     fs::write(folder.join("counts.html"), page(&Page { count: counts.clone(), ..Page::default() }))?;
     let analysis = wf.analysis();
     let growth = vec![PageRun::new(&wf.run, &wf.growth, &analysis)];
-    fs::write(folder.join("both.html"), page(&Page { growth, count: counts }))
+    fs::write(folder.join("both.html"), page(&Page { growth, count: counts, ..Page::default() }))
 }
