@@ -1,0 +1,89 @@
+// Known graphs of spinning strands: prints the work and span that they have, in nanoseconds of this processor.
+#include <cilk/cilk.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STRAND 200000L
+
+__attribute__((noinline)) static void spin(long n) {
+    unsigned long x = 1;
+    for (long i = 0; i < n; i++) {
+        x = x * 6364136223846793005UL + 1;
+        __asm__ volatile("" : "+r"(x));
+    }
+}
+
+static double thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+// The least of many measurements: what a strand costs when nothing disturbs it.
+static double strand_ns(void) {
+    double least = 1e18;
+    for (int i = 0; i < 60; i++) {
+        double t = thread_ns();
+        spin(STRAND);
+        t = thread_ns() - t;
+        if (t < least) least = t;
+    }
+    return least;
+}
+
+static void tree(int depth) {
+    if (depth == 0) {
+        spin(STRAND);
+        return;
+    }
+    cilk_spawn tree(depth - 1);
+    tree(depth - 1);
+    cilk_sync;
+}
+
+// Depth n: a chain of n strands with a leaf hanging off each.
+static void skewed(int n) {
+    if (n == 0) return;
+    spin(STRAND);
+    cilk_spawn spin(STRAND);
+    skewed(n - 1);
+    cilk_sync;
+}
+
+static void chain(int n) {
+    for (int i = 0; i < n; i++) {
+        cilk_spawn spin(STRAND);
+        cilk_sync;
+    }
+}
+
+static void loop(int n) {
+    cilk_for (int i = 0; i < n; i++) spin(STRAND);
+}
+
+// Rounds of unequal tasks, each waited for.
+static void pipeline(int n) {
+    for (int i = 0; i < n; i++) {
+        cilk_spawn spin(STRAND);
+        cilk_spawn spin(3 * STRAND);
+        spin(2 * STRAND);
+        cilk_sync;
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *shape = argc > 1 ? argv[1] : "tree";
+    int n = argc > 2 ? atoi(argv[2]) : 6;
+    double one = strand_ns(), work, span;
+    // What calibration itself cost is one serial strand: in both.
+    double before = thread_ns();
+    if (!strcmp(shape, "tree")) { tree(n); work = 1 << n; span = 1; }
+    else if (!strcmp(shape, "skewed")) { skewed(n); work = 2 * n; span = n + 1; }
+    else if (!strcmp(shape, "chain")) { chain(n); work = span = n; }
+    else if (!strcmp(shape, "loop")) { loop(n); work = n; span = 1; }
+    else { pipeline(n); work = 6 * n; span = 3 * n; }
+    printf("%.0f %.0f %.0f\n", work * one, span * one, before);
+    return 0;
+}
