@@ -34,6 +34,10 @@ pub struct Args {
     /// Also run natively with these numbers of processors, and report the speedups: 1,2
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     measure: Vec<u32>,
+    /// Run a Cilk program this often and take the median of every strand: the longest of many equal strands is then not
+    /// the one that was disturbed most
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    runs: u32,
     /// What handing over a task costs, in nanoseconds; measured on this machine if not given
     #[arg(long, value_name = "NS")]
     burden: Option<u64>,
@@ -114,7 +118,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         env.push(("LD_PRELOAD".into(), preload));
     }
-    let usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+    let strands = tempfile::tempdir().context("cannot make a folder for the strands")?;
+    if args.runs > 1 {
+        env.push(("FARSIGHT_SPAN_STRANDS".into(), strands.path().into()));
+    }
+    let mut usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+    for _ in 1..args.runs {
+        // The last run's record has the medians of all.
+        for file in std::fs::read_dir(out.path()).context("cannot read the records")?.flatten() {
+            std::fs::remove_file(file.path()).context("cannot remove a record")?;
+        }
+        usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+    }
     let (mut records, mut problems) = collect::read(out.path()).context("cannot read the records")?;
     // Build scripts that use rayon are not the program.
     if let Some(target) = &target {
@@ -135,6 +150,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             return Ok(ExitCode::from(usage.ended.shell_code() as u8));
         }
         return Err(Failure::error(Kind::Unavailable, anyhow!("{}", nothing(target.as_deref()))));
+    }
+    if args.runs > 1 && records.iter().any(|r| r.span.model != profile::Model::Cilk) {
+        problems
+            .push("only runs of Cilk programs are compared strand by strand; this is the last run".into());
     }
     let mut runs = Vec::new();
     for mut record in records {

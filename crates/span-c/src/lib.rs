@@ -10,3 +10,4 @@
 pub mod cilk;
 mod main_thread;
 pub mod ompt;
+mod repeat;

@@ -1,5 +1,6 @@
 //! The state of the main thread: its clock and shadow stack, from before `main` to exit.
 
+use crate::repeat::Repeat;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
@@ -18,6 +19,7 @@ pub struct Main {
     /// The site that the next function to begin was called or spawned from.
     pub pending: Pending,
     pub spawned: bool,
+    repeat: Option<Repeat>,
 }
 
 /// How the next function comes to begin.
@@ -61,7 +63,10 @@ impl Main {
     /// The strand ends.
     #[inline(always)]
     pub fn pause(&mut self) {
-        let (cost, now) = self.clock.end(self.begun);
+        let (mut cost, now) = self.clock.end(self.begun);
+        if let Some(repeat) = &mut self.repeat {
+            cost = repeat.strand(cost);
+        }
         self.begun = now;
         self.stack.strand(cost);
     }
@@ -94,6 +99,7 @@ extern "C" fn before_main() {
         begun,
         pending: Pending::Unknown,
         spawned: false,
+        repeat: settings().strands.as_deref().map(Repeat::new),
     };
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };
@@ -115,7 +121,8 @@ extern "C" fn at_exit() {
     let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
     THREAD.store(0, Ordering::Relaxed);
     main.pause();
-    let mut problems = Vec::new();
+    let mut problems: Vec<String> = Vec::new();
+    problems.extend(main.repeat.take().filter(|_| main.spawned).and_then(Repeat::finish));
     if main.stack.depth() > 1 && main.spawned {
         problems
             .push("the program ended inside a function that spawns; its children count as waited for".into());

@@ -13,6 +13,9 @@ pub const COST: &str = "FARSIGHT_SPAN_COST";
 /// `raw` switches off what repairs the clock, for comparisons.
 pub const CLOCK: &str = "FARSIGHT_SPAN_CLOCK";
 
+/// Folder in which a serial program keeps what each strand cost, for its next run to compare with.
+pub const STRANDS: &str = "FARSIGHT_SPAN_STRANDS";
+
 /// The settings of this process.
 #[derive(Debug)]
 pub struct Settings {
@@ -26,6 +29,8 @@ pub struct Settings {
     pub units: bool,
     /// No repair of the clock.
     pub raw: bool,
+    /// [`STRANDS`].
+    pub strands: Option<String>,
 }
 
 /// The settings of this process.
@@ -39,6 +44,7 @@ pub fn settings() -> &'static Settings {
             model_cores: get(MODEL_CORES).and_then(|v| v.parse().ok()).filter(|&n| n > 0),
             units: get(COST).is_some_and(|v| v == "units"),
             raw: get(CLOCK).is_some_and(|v| v == "raw"),
+            strands: get(STRANDS),
         }
     })
 }
