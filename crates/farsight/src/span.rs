@@ -34,7 +34,7 @@ pub struct Args {
     /// Also run natively with these numbers of processors, and report the speedups: 1,2
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     measure: Vec<u32>,
-    /// Run a Cilk program this often and take the median of every strand: the longest of many equal strands is then not
+    /// Run a Cilk program this often and take the lower quartile of every strand: the longest of many equal strands is then not
     /// the one that was disturbed most
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
     for _ in 1..args.runs {
-        // The last run's record has the medians of all.
+        // The last run's record has what all runs say.
         for file in std::fs::read_dir(out.path()).context("cannot read the records")?.flatten() {
             std::fs::remove_file(file.path()).context("cannot remove a record")?;
         }
