@@ -195,7 +195,7 @@ impl Hooks for Idle {
         let local = parent.local();
         parent.busy(|| {
             let node = local.context(parent, Regs::here(), None);
-            u64::from(local.slot.index()) << 28 | (u64::from(node.0) & ((1 << 28) - 1)) + 1
+            (u64::from(local.slot.index()) << 28 | u64::from(node.0) & ((1 << 28) - 1)) + 1
         })
     }
 
