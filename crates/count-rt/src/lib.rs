@@ -184,6 +184,10 @@ impl Client for Count {
         self.shared.thread_end(slab, tid);
     }
 
+    fn handed_back(&mut self) {
+        self.shared.problem(wire::count::problem::DETACHED);
+    }
+
     fn process_end(&mut self) {
         self.shared.save_maps();
     }

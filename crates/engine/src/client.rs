@@ -164,6 +164,9 @@ pub trait Client: Sized + 'static {
     /// A thread ends and leaves its slab.
     fn thread_end(&mut self, slab: u64, tid: u32);
 
+    /// The program goes on natively from here, unseen: what was gathered is partial.
+    fn handed_back(&mut self) {}
+
     /// The process ends (or is about to be replaced by `exec`).
     fn process_end(&mut self);
 }

@@ -95,8 +95,20 @@ impl<C: Client> Engine<C> {
                 self.raise_fetch_fault(st, pc, at);
                 NONE
             }
-            Err(Trouble::Unsupported(at)) => bug::unsupported(at),
-            Err(Trouble::CacheFull) => bug::report(b"no room for translated code", pc, st.resume),
+            Err(_) if st.pend != 0 => {
+                // The waiting signal first; then back here.
+                st.resume = 0;
+                st.target = pc;
+                NONE
+            }
+            Err(Trouble::Unsupported(at)) => {
+                self.hand_back(st, pc);
+                bug::unsupported(at)
+            }
+            Err(Trouble::CacheFull) => {
+                self.hand_back(st, pc);
+                bug::report(b"no room for translated code", pc, st.resume)
+            }
         }
     }
 

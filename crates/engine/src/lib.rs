@@ -30,6 +30,7 @@ mod edges;
 pub mod emit;
 pub mod engine;
 pub mod events;
+mod handback;
 pub mod heap;
 mod instrument;
 pub mod kernel;

@@ -184,7 +184,14 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
             unsafe { sys::call(n, a) }
         }
         nr::EXECVE | nr::EXECVEAT => exec(shared, st, n, a),
-        nr::ARCH_PRCTL => arch_prctl(a),
+        nr::ARCH_PRCTL => {
+            if sets_gs(a) {
+                // The call itself is the first thing that is made natively.
+                const SYSCALL_BYTES: u64 = 2;
+                shared.lock.lock().hand_back(st, site.target - SYSCALL_BYTES);
+            }
+            arch_prctl(a)
+        }
         nr::PRCTL => prctl(shared, a),
         nr::GETPPID => getppid(shared),
         _ => {
@@ -242,15 +249,23 @@ pub(crate) fn efault<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
     st.resume = site.stub;
 }
 
+const SET_GS: u64 = 0x1001;
+
+/// Does the program take gs for itself?
+fn sets_gs(a: [u64; 6]) -> bool {
+    a[0] == SET_GS && a[1] != 0
+}
+
 /// `arch_prctl`: gs is the engine's, and shadow stacks cannot work with translated returns.
 fn arch_prctl(a: [u64; 6]) -> i64 {
-    const SET_GS: u64 = 0x1001;
     const GET_GS: u64 = 0x1004;
     const SHADOW_STACK_FIRST: u64 = 0x5001;
     const SHADOW_STACK_LAST: u64 = 0x5005;
     match a[0] {
         SET_GS if a[1] == 0 => 0,
-        SET_GS => bug::fatal(b"the program sets the gs register, which the engine needs"),
+        SET_GS => {
+            bug::fatal(b"the program sets the gs register, which the engine needs, in one of several threads")
+        }
         GET_GS => {
             if appmem::write(a[1], &0u64) {
                 0

@@ -41,6 +41,11 @@ impl Slabs {
         Some((self.taken as u32 - 1, true))
     }
 
+    /// Slabs in use.
+    pub fn live(&self) -> u64 {
+        self.taken - self.free.len() as u64
+    }
+
     /// Gives a slab back.
     pub fn give(&mut self, slab: u32) {
         self.free.push(slab);

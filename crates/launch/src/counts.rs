@@ -50,7 +50,7 @@ pub fn read(r: &Results) -> Counts {
         problems.push("the runtime wrote no counts".to_owned());
     }
     if h.problems & problem::DETACHED != 0 {
-        problems.push("the engine met a bug and let the program run natively: counts are partial".to_owned());
+        problems.push("the program did something that the engine cannot run, and went on natively from there: counts are partial".to_owned());
     }
     let exits: &[ExitDesc] = r.slice(EXITS_OFFSET, h.exits as usize);
     let ended: &[ThreadRecord] = r.slice(ENDED_OFFSET, h.ended as usize);

@@ -9,7 +9,7 @@ use transparency::judge::{Court, Verdict};
 use transparency::spec::Ring;
 
 /// What the engine cannot do yet; `docs/engine.md` says why. Skipped by name under it, judged under `env`.
-const LIMITS: &[&str] = &["code/jit_remap", "kernel/fs_gs", "signals/single_step"];
+const LIMITS: &[&str] = &["code/jit_remap", "signals/single_step"];
 
 #[test]
 fn the_fast_ring_is_transparent() {

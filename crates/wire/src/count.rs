@@ -183,7 +183,7 @@ pub struct Frame {
 
 /// Bits of [`Header::problems`].
 pub mod problem {
-    /// The engine met a bug of its own and handed the program back to native execution: counts are partial.
+    /// The engine met something that it cannot run, and handed the program back to native execution: counts are partial.
     pub const DETACHED: u32 = 1;
     /// Counters ran out; the engine went on with slower ones.
     pub const COUNTERS_FULL: u32 = 2;
