@@ -43,13 +43,16 @@ fn real_programs() -> Result<()> {
     }
     shell::run(&["cargo", "build", "--release", "-p", "farsight", "-p", "transparency"])?;
     let root = shell::root();
-    let wrapper = format!(
-        "{} count --no-summary -q -o {{scratch}}/count.farsight --",
-        root.join("target/release/farsight").display()
-    );
+    let wrapper =
+        format!("{} count --no-summary -q -o /dev/null --", root.join("target/release/farsight").display());
     let transparency = root.join("target/release/transparency");
     let transparency = transparency.to_str().context("the project's path is not UTF-8")?;
-    shell::run(&[transparency, "--ring", "full", "--wrapper", &wrapper])
+    let mut words = vec![transparency, "--ring", "full", "--wrapper", &wrapper];
+    // What the engine cannot do yet, as in `crates/transparency/tests/ring.rs`.
+    for limit in ["code/jit_remap", "kernel/fs_gs", "signals/single_step"] {
+        words.extend(["--except", limit]);
+    }
+    shell::run(&words)
 }
 
 fn ci() -> Result<()> {
