@@ -30,6 +30,8 @@ mod edges;
 pub mod emit;
 pub mod engine;
 pub mod events;
+#[cfg(test)]
+mod golden;
 pub mod heap;
 mod instrument;
 pub mod kernel;

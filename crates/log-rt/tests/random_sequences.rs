@@ -74,6 +74,7 @@ fn run_under(what: &std::ffi::OsStr) {
             flags,
             fixed_bytes: wire::log::FIXED_BYTES,
             prepare: &launch::log::prepare,
+            duration: None,
         },
         _ => launch::Spec {
             command: &command,
@@ -81,6 +82,7 @@ fn run_under(what: &std::ffi::OsStr) {
             flags,
             fixed_bytes: wire::count::FIXED_BYTES,
             prepare: &launch::counts::prepare,
+            duration: None,
         },
     };
     let outcome = launch::run(&spec).unwrap();
