@@ -28,7 +28,7 @@ pub enum Class {
     Data,
     /// The implicit operand of `push`, `pop`, `enter`, `leave` and the like.
     Stack,
-    /// The return address of a call or a return.
+    /// The return address of a call or a return, and the table entry that a PLT jumps through.
     Control,
 }
 
@@ -186,6 +186,7 @@ fn class_of(ins: &Instruction, base: Register, disp: i64, index: Register) -> Cl
         }
         Call => Class::Data,
         Ret if on_stack => Class::Control,
+        Jmp if ins.is_ip_rel_memory_operand() => Class::Control,
         Pushfq | Popfq | Pushf | Popf | Enter => Class::Stack,
         Leave => Class::Stack,
         Push if on_stack && disp < 0 && !(ins.memory_base() == Register::RSP && explicit(ins) == disp) => {
@@ -239,6 +240,9 @@ mod tests {
         let a = of(&[0xff, 0x10]).2;
         assert!(a.contains(&(Kind::Write, Class::Control, 8, at(4, -8))));
         assert!(a.contains(&(Kind::Read, Class::Data, 8, at(0, 0))));
+        // jmp [rip+0x10], as in a PLT
+        let o = Operand { fs: false, base: None, index: None, disp: 0x1016 };
+        assert_eq!(of(&[0xff, 0x25, 0x10, 0, 0, 0]).2, [(Kind::Read, Class::Control, 8, o)]);
         // ret
         assert_eq!(of(&[0xc3]).2, [(Kind::Read, Class::Control, 8, at(4, 0))]);
         // leave: the saved frame pointer, at rbp

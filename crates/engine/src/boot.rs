@@ -36,13 +36,40 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
     ];
     let mut regions = Regions::default();
     regions.read_own(&ours);
+    let client = client(&boot);
+    let engine = set_up(boot, client, regions);
+    let shared: &'static Shared<C> =
+        Box::leak(Box::new(Shared { lock: SpinLock::new(engine), image: ours[0] }));
+    let state = {
+        let mut e = shared.lock.lock();
+        let Some(state) = e.new_thread(shared as *const Shared<C> as usize) else {
+            bug::report(b"no memory for the first thread", 0, 0);
+        };
+        let st = state;
+        st.tid = sys::gettid();
+        st.gpr = boot.regs.gpr;
+        st.rflags = boot.regs.rflags & !0x100;
+        st.target = boot.regs.rip;
+        let slab = st.this as u64;
+        e.client.thread_start(slab, st.tid, true);
+        e.start_signals(st);
+        st.this
+    };
+    // SAFETY: FSGSBASE was checked by the launcher; the state is complete.
+    unsafe {
+        crate::thread::set_gs(state as u64);
+        trampoline::start(state)
+    }
+}
+
+/// The engine with its tables and first arena, for a program that starts at `boot.regs.rip`.
+pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engine<C> {
     let miss = trampoline::enter_indirect as *const () as u64;
     let call_miss = trampoline::enter_call as *const () as u64;
     let call_miss = (C::EVENTS.calls && boot.flags & flags::NO_CLIENT == 0).then_some(call_miss);
     let Some(low) = LowTables::new(&regions, miss, call_miss) else {
         bug::report(b"no free address below 2 GB", 0, 0);
     };
-    let client = client(&boot);
     let layout = client.slabs(&boot);
     let mut engine = Engine {
         client,
@@ -76,26 +103,5 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
     }
     engine.emit_return_miss();
     engine.hook_syscalls();
-    let shared: &'static Shared<C> =
-        Box::leak(Box::new(Shared { lock: SpinLock::new(engine), image: ours[0] }));
-    let state = {
-        let mut e = shared.lock.lock();
-        let Some(state) = e.new_thread(shared as *const Shared<C> as usize) else {
-            bug::report(b"no memory for the first thread", 0, 0);
-        };
-        let st = state;
-        st.tid = sys::gettid();
-        st.gpr = boot.regs.gpr;
-        st.rflags = boot.regs.rflags & !0x100;
-        st.target = boot.regs.rip;
-        let slab = st.this as u64;
-        e.client.thread_start(slab, st.tid, true);
-        e.start_signals(st);
-        st.this
-    };
-    // SAFETY: FSGSBASE was checked by the launcher; the state is complete.
-    unsafe {
-        crate::thread::set_gs(state as u64);
-        trampoline::start(state)
-    }
+    engine
 }

@@ -52,16 +52,25 @@ impl<C: Client> Engine<C> {
             let entry = self.blocks.list[block as usize].base;
             self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
             let at = jmp_exit(&mut s.hot);
-            self.exit_to(s, Exit::new(block, ExitKind::CallSite, pc, at), Some(site));
+            let lent = if self.stays_lent() { self.plan.borrowed } else { 0 };
+            let exit = Exit { lent, ..Exit::new(block, ExitKind::CallSite, pc, at) };
+            self.exit_to(s, exit, Some(site));
             return true;
         }
         let site = self.blocks.list.len() as u32;
         let b = self.blocks.list[block as usize];
+        let lent = if self.stays_lent() { self.plan.borrowed } else { 0 };
+        let warm = s.hot.here();
+        let entry = if lent == 0 { warm } else { s.cold.here() };
+        if lent != 0 {
+            crate::instrument::spill(&mut s.cold, lent);
+            s.cold.jmp(warm);
+        }
         self.blocks.list.push(Block {
             pc,
-            entry: s.hot.here(),
-            warm: s.hot.here(),
-            borrowed: 0,
+            entry,
+            warm,
+            borrowed: lent,
             incoming: NONE,
             exit_count: 0,
             source: 0,
@@ -86,7 +95,8 @@ impl<C: Client> Engine<C> {
         s.cold.q64(ret);
         let here = s.hot.here();
         let site = s.hot.call(here);
-        s.tails.push(Tail { site, ret, pool, target, block, cached });
+        let lent = if target.is_some() { self.plan.borrowed } else { 0 };
+        s.tails.push(Tail { site, ret, pool, target, block, cached, lent });
         self.landing(s, ret);
     }
 
@@ -164,7 +174,7 @@ impl<C: Client> Engine<C> {
             match t.target {
                 Some(target) => {
                     let site = jmp_exit(&mut s.hot);
-                    self.direct_exit(s, t.block, site, target, 0);
+                    self.direct_exit(s, t.block, site, target, t.lent);
                 }
                 None => self.emit_indirect(s, t.block, t.cached, true),
             }
@@ -180,7 +190,7 @@ impl<C: Client> Engine<C> {
     ///   jmp target
     /// ```
     pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool, call: bool) {
-        if !cached || !self.returns_kill_flags() || self.events().calls {
+        if !cached || !self.returns_kill_flags() || self.events().calls && !call {
             s.hot.store_gs(off::SPILL_S, reg::RCX);
             s.hot.table_jump(self.branch_table(call));
             return;
@@ -200,7 +210,7 @@ impl<C: Client> Engine<C> {
         s.cold.q64(0);
         // Where the tag does not match, once it is filled.
         s.cold.store_gs(off::SPILL_S, reg::RCX);
-        s.cold.table_jump(self.low.branches());
+        s.cold.table_jump(self.branch_table(call));
         let miss = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, id);
         s.cold.jmp(self.cache.arena(s.arena).to_cached);
@@ -217,8 +227,9 @@ impl<C: Client> Engine<C> {
         self.cached_sites.insert(id, jne);
     }
 
-    /// A cached site met its target `pc` for the first time, in block `to`.
-    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32) {
+    /// A cached site met its target `pc` for the first time, in block `to`. `arrival`: where to go instead of the
+    /// block, if arriving there is an event; it leads to the block whatever becomes of that.
+    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32, arrival: Option<u64>) {
         // A lazily bound entry still leads to the binder: wait for the real target.
         // SAFETY: the block at `pc` was just translated from these bytes.
         let head = unsafe { core::slice::from_raw_parts(pc as *const u8, 5) };
@@ -226,15 +237,24 @@ impl<C: Client> Engine<C> {
         if head[0] == PUSH_IMM32 || head == [0xf3, 0x0f, 0x1e, 0xfa, PUSH_IMM32] {
             return;
         }
-        let e = &mut self.blocks.exits[id as usize];
+        let e = self.blocks.exits[id as usize];
+        if arrival.is_some_and(|at| i32::try_from(at.wrapping_sub(e.site + 4) as i64).is_err()) {
+            return;
+        }
         let Some(jne) = self.cached_sites.remove(&id) else { return };
         let tag = e.stub;
+        let e = &mut self.blocks.exits[id as usize];
         e.stub = 0;
         e.target = pc;
         e.kind = ExitKind::Jump;
-        self.link(id, to);
-        if self.blocks.exits[id as usize].to == NONE {
-            return; // no room for a link: the site stays as it is
+        if let Some(at) = arrival {
+            // SAFETY: `site` is a displacement that was aligned for patching when it was emitted.
+            unsafe { crate::emit::patch_rel32(e.site, at) };
+        } else {
+            self.link(id, to);
+            if self.blocks.exits[id as usize].to == NONE {
+                return; // no room for a link: the site stays as it is
+            }
         }
         // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
         unsafe {

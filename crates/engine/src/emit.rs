@@ -306,6 +306,6 @@ impl Asm {
 /// engine lock; the target is in reach.
 pub unsafe fn patch_rel32(site: u64, target: u64) {
     let d = i32::try_from(target.wrapping_sub(site + 4) as i64).expect("patch in reach");
-    // SAFETY: as promised by the caller; `volatile` keeps it one store.
-    unsafe { (site as *mut i32).write_volatile(d) };
+    // SAFETY: as promised by the caller. In assembly, because it must be one store and need not be aligned.
+    unsafe { core::arch::asm!("mov dword ptr [{}], {:e}", in(reg) site, in(reg) d, options(nostack)) };
 }

@@ -200,7 +200,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
             let pc = st.target;
             let to = e.go_to(st, pc);
             if to != NONE {
-                e.fill_cached(st.exit_id, pc, to);
+                // (Where calls are told from jumps, only calls have cached sites.)
+                let arrival = e.arrive(st, pc, to, true).then_some(st.resume);
+                e.fill_cached(st.exit_id, pc, to, arrival);
             }
         }
         r if r == Reason::Indirect as u32 => {

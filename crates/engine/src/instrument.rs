@@ -10,7 +10,7 @@
 //!        mov r10, gs:[borrow+10*8]      ; all registers are the program's
 //!        last instruction
 //! ```
-//! A block that ends in a jump to a known address keeps them lent: the exit leads behind the spills of the next block
+//! A block that ends in a jump to or a call of a known address keeps them lent: the exit leads behind the spills of the next block
 //! if that lends the same ones (so that loops spill nothing), or through a stub that makes the difference.
 //!
 //! Because the block does not mention them, the slots hold their values all along: a fault or signal at a mapped
@@ -156,6 +156,11 @@ impl<C: Client> Engine<C> {
         }
         self.blocks.list[id as usize].warm = s.hot.here();
         self.maps.set_borrowed(borrowed != 0);
+    }
+
+    /// Do registers stay lent across the last instruction of the decoded superblock, until its jump?
+    pub(crate) fn stays_lent(&self) -> bool {
+        matches!(self.sb.end, End::Jump { .. } | End::Cond { .. } | End::Call { .. })
     }
 
     /// Registers that are lent where control falls out of the decoded superblock, or jumps to a known address.

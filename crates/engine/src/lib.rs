@@ -31,6 +31,8 @@ pub mod emit;
 pub mod engine;
 pub mod events;
 mod handback;
+#[cfg(test)]
+mod golden;
 pub mod heap;
 mod instrument;
 pub mod kernel;

@@ -40,6 +40,8 @@ pub(crate) struct Tail {
     pub block: u32,
     /// An indirect call with a cache at its site.
     pub cached: bool,
+    /// Registers that are lent on the way, for a direct call.
+    pub lent: u16,
 }
 
 /// An exit whose stub is emitted behind the block.
@@ -250,7 +252,7 @@ impl<C: Client> Engine<C> {
                 self.note_events(s, k, &insn);
             }
             if insn.kind == Kind::End {
-                if self.lent_at_end() == 0 {
+                if !self.stays_lent() {
                     self.take_back(s);
                 }
                 if noted {

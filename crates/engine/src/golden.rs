@@ -1,0 +1,208 @@
+//! Emitted code, as text, for every kind of emission: a change of any of it must be looked at.
+//!
+//! Code is translated from a page at a fixed address, so that the cache lies at a fixed address too. One engine per
+//! client, one after the other: they would compete for places otherwise.
+
+use crate::access::{Access, Kind};
+use crate::boot::set_up;
+use crate::client::{Client, StringCounters};
+use crate::engine::Engine;
+use crate::events::{Emit, Events};
+use crate::modrm::{Alu, Mem, Size};
+use crate::region::Regions;
+use crate::state::off;
+use crate::superblock::{Insn, Superblock};
+use crate::sys::{self, mm, nr};
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use std::fmt::Write;
+use wire::boot::{Boot, Regs, flags};
+
+const CODE: u64 = 0x4000_0000_0000;
+
+/// (what, the program's bytes); each lies on a line of its own, 256 bytes apart.
+const SOURCES: &[(&str, &[u8])] = &[
+    ("plain, flags dead at the end: add eax, 1; jmp self", &[0x83, 0xc0, 1, 0xeb, 0xfb]),
+    (
+        "a side exit: cmp eax, ecx; je +2; xor edx, edx; jmp start",
+        &[0x39, 0xc8, 0x74, 2, 0x31, 0xd2, 0xeb, 0xf8],
+    ),
+    ("a loop: dec ecx; jnz self", &[0xff, 0xc9, 0x75, 0xfc]),
+    ("rip-relative: mov eax, [rip+0x40]; ret", &[0x8b, 0x05, 0x40, 0, 0, 0, 0xc3]),
+    ("call +11", &[0xe8, 11, 0, 0, 0, 0xc3]),
+    ("call rax", &[0xff, 0xd0, 0xc3]),
+    ("call [rip+0x40]", &[0xff, 0x15, 0x40, 0, 0, 0, 0xc3]),
+    ("jmp [rax+rcx*8]", &[0xff, 0x24, 0xc8]),
+    ("jmp [rip+0x40], a forwarder", &[0xff, 0x25, 0x40, 0, 0, 0]),
+    ("ret 8", &[0xc2, 8, 0]),
+    ("syscall; ret", &[0x0f, 0x05, 0xc3]),
+    ("jrcxz +1; nop; ret", &[0xe3, 1, 0x90, 0xc3]),
+    ("no instruction", &[0x06]),
+    ("rep movsb; ret", &[0xf3, 0xa4, 0xc3]),
+    ("repe cmpsb; ret", &[0xf3, 0xa6, 0xc3]),
+    (
+        "reads: mov eax, [rdi]; movzx ecx, byte [rsi+rdx*2+4]; ret",
+        &[0x8b, 0x07, 0x0f, 0xb6, 0x4c, 0x56, 4, 0xc3],
+    ),
+    (
+        "a write and a read-modify-write: mov [rdi], rax; add [rdi+8], ecx; ret",
+        &[0x48, 0x89, 0x07, 0x01, 0x4f, 8, 0xc3],
+    ),
+    ("push rbx; pop rbx; ret", &[0x53, 0x5b, 0xc3]),
+    ("thread-local: mov rax, fs:[0x28]; ret", &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0, 0xc3]),
+    (
+        "flags live at a read: cmp eax, ecx; mov edx, [rdi]; je self; ret",
+        &[0x39, 0xc8, 0x8b, 0x17, 0x74, 0xfa, 0xc3],
+    ),
+    ("r11 and r10 in use: mov r11, [r10]; jmp self", &[0x4d, 0x8b, 0x1a, 0xeb, 0xfb]),
+    ("vpmaskmovd ymm0, ymm1, [rax]; ret", &[0xc4, 0xe2, 0x75, 0x8c, 0x00, 0xc3]),
+];
+
+/// Counts paths and string iterations, as `count` does.
+struct Counts;
+
+impl Client for Counts {
+    fn block(&mut self, _: &Superblock) {}
+    fn path_counter(&mut self, _: &Superblock, count: usize) -> Option<i32> {
+        Some(0x10_1000 + 8 * count as i32)
+    }
+    fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
+        insn.ins.is_string_instruction().then_some(StringCounters {
+            loads: Some(0x10_0000),
+            stores: None,
+            loads_each: 1,
+        })
+    }
+    fn path_cut(&mut self, _: u64, _: &Superblock, _: usize, _: Option<usize>) {}
+    fn thread_start(&mut self, _: u64, _: u32, _: bool) {}
+    fn thread_end(&mut self, _: u64, _: u32) {}
+    fn process_end(&mut self) {}
+}
+
+/// Emits something recognisable for every event: compares at reads, calls out at writes.
+struct Everything;
+
+impl Client for Everything {
+    const EVENTS: Events =
+        Events { data: true, stack: true, control: false, calls: true, syscalls: true, scratch: 2 };
+    fn access(&mut self, e: &mut Emit<'_>, _: &Superblock, a: &Access) {
+        let [s, _, _] = e.scratch;
+        e.lea(s, &a.operand);
+        if a.kind == Kind::Read {
+            e.keep_flags();
+            e.hot.alu_load(Alu::Cmp, Size::Q, s, &Mem::gs(0x8000));
+            e.restore_flags();
+        } else {
+            e.call_out(0x1000 + a.bytes, s);
+        }
+    }
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64, _: Option<u64>) {
+        let s = e.scratch[0];
+        e.hot.load_address(s, callee);
+        e.hot.store_gs(0x8008, s);
+    }
+    fn ret(&mut self, e: &mut Emit<'_>) {
+        let s = e.scratch[0];
+        e.hot.lea(s, &Mem::base(4, 0));
+        e.hot.store_gs(0x8010, s);
+    }
+    fn block(&mut self, _: &Superblock) {}
+    fn path_counter(&mut self, _: &Superblock, _: usize) -> Option<i32> {
+        None
+    }
+    fn string_counters(&mut self, _: &Insn) -> Option<StringCounters> {
+        None
+    }
+    fn path_cut(&mut self, _: u64, _: &Superblock, _: usize, _: Option<usize>) {}
+    fn thread_start(&mut self, _: u64, _: u32, _: bool) {}
+    fn thread_end(&mut self, _: u64, _: u32) {}
+    fn process_end(&mut self) {}
+}
+
+/// Translates all sources for `client` and shows what was made.
+fn show<C: Client>(client: C) -> String {
+    let page = sys::map_anonymous(CODE, 0x4000, mm::RW, mm::MAP_FIXED_NOREPLACE).expect("a free address");
+    assert_eq!(page, CODE);
+    // Returns behind everything.
+    // SAFETY: the pages that were just mapped.
+    unsafe { core::ptr::write_bytes(CODE as *mut u8, 0xc3, 0x4000) };
+    for (k, (_, bytes)) in SOURCES.iter().enumerate() {
+        let at = (CODE + 0x100 * k as u64) as *mut u8;
+        // SAFETY: inside the page that was just mapped.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
+    }
+    // SAFETY: our own page.
+    unsafe { sys::call(nr::MPROTECT, [CODE, 0x4000, 5, 0, 0, 0]) };
+    let mut regions = Regions::default();
+    regions.read_own(&[]);
+    let regs = Regs { rip: CODE, ..Regs::default() };
+    let boot = Boot { regs, flags: flags::WATCH_FLAGS, ..Boot::default() };
+    let mut e: Engine<C> = set_up(boot, client, regions);
+    let mut out = String::new();
+    for (k, (what, _)) in SOURCES.iter().enumerate() {
+        let pc = CODE + 0x100 * k as u64;
+        let arena = e.cache.arena_for(pc, &e.regions).expect("an arena");
+        let (hot, cold) = (e.cache.arena(arena).hot, e.cache.arena(arena).cold);
+        writeln!(out, "== {what}").unwrap();
+        match e.translate(pc) {
+            Ok(_) => {}
+            Err(t) => writeln!(out, "   {t:?}").unwrap(),
+        }
+        let (hot_end, cold_end) = (e.cache.arena(arena).hot, e.cache.arena(arena).cold);
+        list(&mut out, "hot", hot, hot_end);
+        list(&mut out, "cold", cold, cold_end);
+    }
+    let (low, low_end) = e.low.range();
+    let arenas: Vec<(u64, u64)> = e.cache.iter().map(|a| (a.base, a.bytes)).collect();
+    for (at, bytes) in arenas.into_iter().chain([(CODE, 0x4000), (low, low_end - low)]) {
+        // SAFETY: mapped by this test; nothing refers to it any more, as `e` is forgotten and was never run.
+        unsafe { sys::call(nr::MUNMAP, [at, bytes, 0, 0, 0, 0]) };
+    }
+    core::mem::forget(e);
+    out
+}
+
+fn list(out: &mut String, stream: &str, from: u64, to: u64) {
+    // SAFETY: just emitted.
+    let code = unsafe { core::slice::from_raw_parts(from as *const u8, (to - from) as usize) };
+    let mut d = Decoder::with_ip(64, code, from, DecoderOptions::NONE);
+    let mut formatter = IntelFormatter::new();
+    while d.can_decode() {
+        let i = d.decode();
+        let mut text = String::new();
+        formatter.format(&i, &mut text);
+        // A leaked description's address is different in every run.
+        if i.code() == iced_x86::Code::Mov_r64_imm64 && (0x50..0x80).contains(&(i.immediate64() >> 40)) {
+            text = text.split(',').next().unwrap_or_default().to_owned() + ",(an address of the engine)";
+        }
+        writeln!(out, "{stream:4} {:x} {}", i.ip(), named(&text)).unwrap();
+    }
+}
+
+/// With names for the words of the thread's state, so that their places do not matter.
+fn named(text: &str) -> String {
+    let words = [
+        ("spill_t", off::SPILL_T),
+        ("spill_s", off::SPILL_S),
+        ("spill_x", off::SPILL_X),
+        ("exit_id", off::EXIT_ID),
+        ("resume", off::RESUME),
+        ("pend", off::PEND),
+        ("syscall", off::SYSCALL),
+        ("enter_client", off::ENTER_CLIENT),
+        ("call_value", off::CALL_VALUE),
+        ("call_borrowed", off::CALL_BORROWED),
+        ("string_count", off::STRING_COUNT),
+    ];
+    let registers = (0..16u8).map(|r| (format!("borrow{r}"), off::borrow(r)));
+    words.iter().map(|(n, o)| ((*n).to_owned(), *o)).chain(registers).fold(text.to_owned(), |t, (name, o)| {
+        let hex = format!("{o:X}h");
+        let hex = if hex.starts_with(|c: char| c.is_ascii_digit()) { hex } else { format!("0{hex}") };
+        t.replace(&format!("gs:[{hex}]"), &format!("gs:[{name}]"))
+    })
+}
+
+#[test]
+fn emitted_code() {
+    insta::assert_snapshot!("counting", show(Counts));
+    insta::assert_snapshot!("every_event", show(Everything));
+}
