@@ -8,6 +8,7 @@
 //! For the sampling modes: a library is preloaded and talked to through shared memory ([`preloaded`]).
 
 mod blob;
+pub mod breakpoint;
 pub mod counts;
 mod ended;
 mod error;
