@@ -136,6 +136,8 @@ pub struct Causal {
     pub backend: Backend,
     /// CPU time between two samples of a thread; 0 when not known.
     pub period_ns: u64,
+    /// Time in which experiments were made, from the first chance of one to the program's end; 0 when not known.
+    pub span_ns: u64,
     /// What became of the samples.
     pub samples: SampleCounts,
     /// The points, in order of their first appearance.
@@ -153,6 +155,7 @@ impl Causal {
             by,
             backend: Backend::Unknown,
             period_ns: 0,
+            span_ns: 0,
             samples: SampleCounts::default(),
             points: Vec::new(),
             targets: Vec::new(),
@@ -186,6 +189,29 @@ impl Causal {
         Ok(())
     }
 
+    /// Brings any data into the canonical form: what contradicts itself is left out, the rest put in order.
+    pub fn normalize(&mut self) {
+        let (targets, points) = (self.targets.len(), self.points.len());
+        for i in (1..targets).rev() {
+            let same = |a: &Target, b: &Target| (&a.name, &a.function) == (&b.name, &b.function);
+            if let Some(first) = self.targets[..i].iter().position(|t| same(t, &self.targets[i])) {
+                self.targets[first].samples += self.targets[i].samples;
+                self.targets.remove(i);
+                for e in &mut self.experiments {
+                    e.target = match e.target as usize {
+                        at if at == i => first as u32,
+                        at if at > i => e.target - 1,
+                        _ => e.target,
+                    };
+                }
+            }
+        }
+        let targets = self.targets.len() as u32;
+        self.experiments.retain(|e| e.target < targets && e.speedup_permille <= 1000);
+        self.experiments.iter_mut().for_each(|e| e.progress.truncate(points));
+        self.experiments.sort_by_key(|e| e.start_ns);
+    }
+
     /// Several runs as one: experiments one after the other, targets and points of one name joined.
     ///
     /// Times of later runs go on where the earlier ones end.
@@ -202,6 +228,7 @@ impl Causal {
         if self.backend != other.backend {
             self.backend = Backend::Mixed;
         }
+        self.span_ns = self.span_ns.saturating_add(other.span_ns);
         let (a, b) = (&mut self.samples, &other.samples);
         a.total += b.total;
         a.out_of_scope += b.out_of_scope;

@@ -10,17 +10,20 @@
 //! ```
 
 use crate::canon::Invalid;
+use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
 use crate::run::Data;
 use crate::varint::{Bad, Decode};
-use crate::{count_section, growth_section};
+use crate::{causal_section, count_section, growth_section};
 
 /// The number of the growth mode, and the kind of its sections.
 const GROWTH: (u32, u32) = (1, 2);
 /// The number of the count mode, and the kind of its sections.
 const COUNT: (u32, u32) = (2, 3);
-const KNOWN: [(u32, u32); 2] = [GROWTH, COUNT];
+/// The number of the causal mode, and the kind of its sections.
+const CAUSAL: (u32, u32) = (3, 4);
+const KNOWN: [(u32, u32); 3] = [GROWTH, COUNT, CAUSAL];
 
 /// Whether the number is that of a mode of this version.
 pub fn is_mode(mode: u32) -> bool {
@@ -34,7 +37,11 @@ pub fn is_kind(kind: u32) -> bool {
 
 /// What to call sections of a kind for which [`is_kind`] holds.
 pub fn kind_name(kind: u32) -> &'static str {
-    if kind == GROWTH.1 { "growth" } else { "counts" }
+    match kind {
+        kind if kind == GROWTH.1 => "growth",
+        kind if kind == CAUSAL.1 => "experiments",
+        _ => "counts",
+    }
 }
 
 /// A run's facts as payloads.
@@ -58,6 +65,10 @@ pub fn encode(data: &Data) -> Result<Option<Encoded>, Invalid> {
             count.validate()?;
             (COUNT, count_section::encode(count))
         }
+        Data::Causal(causal) => {
+            causal.validate()?;
+            (CAUSAL, causal_section::encode(causal))
+        }
         Data::Opaque(_) => return Ok(None),
     };
     Ok(Some(Encoded { mode, kind, payloads }))
@@ -77,6 +88,7 @@ pub struct Facts {
 enum Known {
     Growth(Growth),
     Count(Count),
+    Causal(Causal),
 }
 
 impl Facts {
@@ -87,6 +99,14 @@ impl Facts {
             return Ok(Facts {
                 data: Known::Growth(part.growth),
                 announced: part.routines_total,
+                unknown_fields: part.unknown_fields,
+            });
+        }
+        if kind == CAUSAL.1 {
+            let part = causal_section::decode(payload)?;
+            return Ok(Facts {
+                data: Known::Causal(part.causal),
+                announced: part.experiments_total,
                 unknown_fields: part.unknown_fields,
             });
         }
@@ -103,6 +123,7 @@ impl Facts {
         match self.data {
             Known::Growth(_) => GROWTH.0,
             Known::Count(_) => COUNT.0,
+            Known::Causal(_) => CAUSAL.0,
         }
     }
 
@@ -115,6 +136,11 @@ impl Facts {
                 a.by_thread.extend(b.by_thread);
                 a.functions.extend(b.functions);
             }
+            (Known::Causal(a), Known::Causal(b))
+                if (&a.targets, &a.points, a.by) == (&b.targets, &b.points, b.by) =>
+            {
+                a.experiments.extend(b.experiments);
+            }
             _ => return Err(CONTRADICTS),
         }
         self.announced = later.announced;
@@ -126,6 +152,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.routines.len() as u64,
             Known::Count(count) => count.functions.len() as u64,
+            Known::Causal(causal) => causal.experiments.len() as u64,
         }
     }
 
@@ -133,6 +160,7 @@ impl Facts {
         match &self.data {
             Known::Growth(growth) => growth.validate(),
             Known::Count(count) => count.validate(),
+            Known::Causal(causal) => causal.validate(),
         }
     }
 
@@ -158,6 +186,7 @@ impl Facts {
             match &mut self.data {
                 Known::Growth(growth) => growth.normalize(),
                 Known::Count(count) => count.normalize(),
+                Known::Causal(causal) => causal.normalize(),
             }
         }
         self.into_data()
@@ -167,6 +196,7 @@ impl Facts {
         match self.data {
             Known::Growth(growth) => Data::Growth(growth),
             Known::Count(count) => Data::Count(count),
+            Known::Causal(causal) => Data::Causal(causal),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
 
@@ -103,6 +104,8 @@ pub enum Data {
     Growth(Growth),
     /// Exact counts of what was executed.
     Count(Count),
+    /// What making code faster would gain.
+    Causal(Causal),
     /// A mode that this version of Farsight does not know, kept as it was written.
     Opaque(Opaque),
 }

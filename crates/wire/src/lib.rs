@@ -15,7 +15,6 @@ pub mod slab;
 
 /// Version of every layout in this crate.
 pub const VERSION: u32 = 2;
-pub const VERSION: u32 = 1;
 
 /// A structure that one program writes while another reads it: made of atomics alone, valid for any bytes. Only
 /// layouts of this crate implement it.
