@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod browser;
+mod causal;
 mod check;
 mod count;
 mod diff;
@@ -31,6 +32,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Causal(causal::Args),
     Count(count::Args),
     Report(report::Args),
     Merge(merge::Args),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
+        Command::Causal(args) => causal::run(args),
         Command::Count(args) => count::run(args),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),

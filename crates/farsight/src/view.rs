@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use profile::{Count, Data, Profile, Run};
+use profile::{Causal, Count, Data, Profile, Run};
 use report::html::{CountRun, Page, PageRun};
 use serde_json::{Value, json};
 
@@ -19,6 +19,16 @@ pub enum View {
     Growth(GrowthView),
     /// What was executed.
     Count(CountView),
+    /// What making code faster would gain.
+    Causal(CausalView),
+}
+
+/// Causal runs of one build.
+pub struct CausalView {
+    /// What is known of them besides their data; times are sums.
+    pub run: Run,
+    /// Their data.
+    pub causal: Causal,
 }
 
 /// Count runs of one build.
@@ -47,6 +57,7 @@ pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
 pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
     let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
     views.extend(count_views(profile).into_iter().map(View::Count));
+    views.extend(causal_views(profile).into_iter().map(View::Causal));
     Ok(views)
 }
 
@@ -73,12 +84,35 @@ pub fn count_views(profile: &Profile) -> Vec<CountView> {
     views
 }
 
+/// The causal runs of a profile, put together by build and by what their targets are.
+pub fn causal_views(profile: &Profile) -> Vec<CausalView> {
+    let mut views = Vec::new();
+    for build in profile.by_build() {
+        let mut kinds: Vec<Vec<(&Run, &Causal)>> = Vec::new();
+        for run in build {
+            let Data::Causal(causal) = &run.data else { continue };
+            match kinds.iter_mut().find(|runs| runs[0].1.by == causal.by) {
+                Some(runs) => runs.push((run, causal)),
+                None => kinds.push(vec![(run, causal)]),
+            }
+        }
+        for runs in kinds {
+            let all: Vec<&Run> = runs.iter().map(|r| r.0).collect();
+            if let Some(causal) = Causal::combined(runs.iter().map(|r| r.1)) {
+                views.push(CausalView { run: profiles::summed(&all), causal });
+            }
+        }
+    }
+    views
+}
+
 impl View {
     /// For the terminal.
     pub fn terminal(&self) -> String {
         match self {
             View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
+            View::Causal(v) => report::terminal::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
         }
     }
 
@@ -87,6 +121,7 @@ impl View {
         match self {
             View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::json::count(&v.run, &v.count),
+            View::Causal(v) => report::json::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
         }
     }
 }

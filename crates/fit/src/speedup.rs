@@ -71,6 +71,8 @@ const SELECTED_MIN: f64 = 60.0;
 const LUCK_MAX: f64 = 1.3;
 /// Trials without which a level has no interval.
 const TRIALS_MIN: usize = 3;
+/// Trials beyond one per level without which a slope has none: single trials show no scatter.
+const FREEDOM_MIN: usize = 4;
 
 /// The curves of all targets that have trials, by target. `trials` are in order of time.
 pub fn curves(trials: &[Trial], targets: usize) -> Vec<Option<Curve>> {
@@ -167,7 +169,7 @@ fn curve(
     let freedom = (count as f64 - out.len() as f64).max(1.0);
     let slope_error = deviation(&slopes) * ((freedom + 1.0) / freedom).sqrt();
     let half = student::quantile(freedom) * slope_error;
-    let slope_ci = if count < TRIALS_MIN {
+    let slope_ci = if count < out.len() + FREEDOM_MIN {
         (f64::NEG_INFINITY, f64::INFINITY)
     } else {
         (slope - half, slope + half)
