@@ -20,7 +20,7 @@ use symbols::{AddrRange, FileOffset, Frame, Frames, Object, ObjectAddr, Scope};
 use wire::causal::{OUT_OF_SCOPE, PIECES_MAX, Shared, TARGETS_MAX, UNKNOWN};
 
 /// Folders whose libraries are out of scope unless a pattern asks for them.
-const SYSTEM_FOLDERS: [&str; 6] = ["/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/", "/usr/local/lib/", "/proc/"];
+const SYSTEM_FOLDERS: [&str; 6] = ["/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/", "/usr/local/lib/", "/memfd:farsight"];
 
 /// The code of one process, as far as samples have met it.
 pub struct Code {
