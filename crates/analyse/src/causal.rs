@@ -73,7 +73,8 @@ pub fn analyse(causal: &Causal) -> CausalAnalysis {
         let trials = trials(causal, point, facts.kind);
         for (target, curve) in curves(&trials, causal.targets.len()).into_iter().enumerate() {
             let Some(curve) = curve else { continue };
-            let phase_factor = if facts.kind == PointKind::EndToEnd { 1.0 } else { phase_factor(causal, target) };
+            let phase_factor =
+                if facts.kind == PointKind::EndToEnd { 1.0 } else { phase_factor(causal, target) };
             let curve = scaled(curve, phase_factor);
             let (verdict, reason) = judge(&curve);
             results.push(Result {
@@ -88,7 +89,9 @@ pub fn analyse(causal: &Causal) -> CausalAnalysis {
             });
         }
     }
-    results.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.target.cmp(&b.target)).then(a.point.cmp(&b.point)));
+    results.sort_by(|a, b| {
+        value(b).total_cmp(&value(a)).then(a.target.cmp(&b.target)).then(a.point.cmp(&b.point))
+    });
     let diagnoses = diagnose(causal, &results);
     CausalAnalysis { results, diagnoses }
 }
@@ -127,8 +130,7 @@ fn time(progress: &Progress, kind: PointKind, effective: f64, duration: f64) -> 
 fn phase_factor(causal: &Causal, target: usize) -> f64 {
     // Baselines of the target's own rounds: there its samples are those of the program as it is.
     let own = causal.experiments.iter().filter(|e| e.target as usize == target && e.speedup_permille == 0);
-    let (samples, time) =
-        own.fold((0u64, 0u64), |(s, t), e| (s + e.selected_samples, t + e.duration_ns));
+    let (samples, time) = own.fold((0u64, 0u64), |(s, t), e| (s + e.selected_samples, t + e.duration_ns));
     if samples < PHASE_SAMPLES_MIN || time == 0 || causal.span_ns == 0 {
         return 1.0;
     }
@@ -187,7 +189,9 @@ fn value(result: &Result) -> f64 {
         Verdict::WorthIt => 10.0 + low,
         Verdict::Contention => 5.0 - result.curve.slope_ci.1,
         // What may turn out to be something comes before what is known to be nothing.
-        Verdict::Unknown if low.is_finite() => 2.0 + (result.curve.slope - result.curve.slope_error).clamp(-1.0, 1.0),
+        Verdict::Unknown if low.is_finite() => {
+            2.0 + (result.curve.slope - result.curve.slope_error).clamp(-1.0, 1.0)
+        }
         Verdict::Unknown => 0.5 + 0.1 * result.share,
         Verdict::NoEffect => result.curve.slope.clamp(-0.4, 0.4),
     }
@@ -319,8 +323,7 @@ mod tests {
             // Every request takes 2 ms of effective time at baseline, and what the target is worth less otherwise.
             let gain = if e.target == 0 { 0.4 * f64::from(e.speedup_permille) / 1000.0 } else { 0.0 };
             let stretch = e.duration_ns as f64 / e.effective_ns() as f64;
-            e.progress[0].in_flight_ns =
-                (e.progress[0].visits as f64 * 2e6 * (1.0 - gain) * stretch) as u64;
+            e.progress[0].in_flight_ns = (e.progress[0].visits as f64 * 2e6 * (1.0 - gain) * stretch) as u64;
         }
         let analysis = analyse(&causal);
         assert!((analysis.results[0].curve.slope - 0.4).abs() < 0.02, "{:?}", analysis.results[0]);

@@ -10,7 +10,7 @@
 
 use crate::attribute::{Found, attribute};
 use crate::ledger::{self, Ledger};
-use crate::shared;
+use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
     AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
@@ -204,7 +204,8 @@ impl Sampled for Causal {
                         }
                         let control = shared.hot.control.load(Acquire);
                         let (of, permille, selected) = controlled(control);
-                        if selected == target && of == epoch(shared.hot.global.load(Relaxed)) {
+                        let alive = pause::now_ns() < shared.hot.until_ns.load(Relaxed);
+                        if selected == target && alive && of == epoch(shared.hot.global.load(Relaxed)) {
                             local.ledger.earn(shared, passed_ns * u64::from(permille) / 1000);
                         }
                     }

@@ -20,7 +20,8 @@ use symbols::{AddrRange, FileOffset, Frame, Frames, Object, ObjectAddr, Scope};
 use wire::causal::{OUT_OF_SCOPE, PIECES_MAX, Shared, TARGETS_MAX, UNKNOWN};
 
 /// Folders whose libraries are out of scope unless a pattern asks for them.
-const SYSTEM_FOLDERS: [&str; 6] = ["/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/", "/usr/local/lib/", "/memfd:farsight"];
+const SYSTEM_FOLDERS: [&str; 6] =
+    ["/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/", "/usr/local/lib/", "/memfd:farsight"];
 
 /// The code of one process, as far as samples have met it.
 pub struct Code {
@@ -193,9 +194,8 @@ impl Code {
     }
 
     fn mapping(&mut self, address: u64) -> Option<Mapping> {
-        let find = |mappings: &[Mapping]| {
-            mappings.iter().find(|m| (m.start.0..m.end.0).contains(&address)).cloned()
-        };
+        let find =
+            |mappings: &[Mapping]| mappings.iter().find(|m| (m.start.0..m.end.0).contains(&address)).cloned();
         find(&self.mappings).or_else(|| {
             self.read_maps();
             find(&self.mappings)
@@ -255,7 +255,9 @@ impl Code {
     fn target(&mut self, frames: &Frames, library: Library<'_>) -> u32 {
         let frame = match self.by {
             By::Line => self.scope.fold(frames, library),
-            By::Function => frames.iter().rev().find(|f| f.function.is_some() && self.scope.contains(f, library)),
+            By::Function => {
+                frames.iter().rev().find(|f| f.function.is_some() && self.scope.contains(f, library))
+            }
         };
         let Some(frame) = frame else { return OUT_OF_SCOPE };
         let function = frame.function.as_ref().map(|n| n.readable().to_owned()).unwrap_or_default();

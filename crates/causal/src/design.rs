@@ -193,8 +193,16 @@ mod tests {
     use super::*;
 
     fn candidates() -> Vec<Candidate<'static>> {
-        let of = |(i, &(name, samples)): (usize, &(&'static str, u64))| Candidate { target: i as u32 + 1, name, samples };
-        [("a.c:1", 500), ("src/a.c:2", 300), ("a.c:3", 190), ("a.c:4", 8), ("a.c:5", 2)].iter().enumerate().map(of).collect()
+        let of = |(i, &(name, samples)): (usize, &(&'static str, u64))| Candidate {
+            target: i as u32 + 1,
+            name,
+            samples,
+        };
+        [("a.c:1", 500), ("src/a.c:2", 300), ("a.c:3", 190), ("a.c:4", 8), ("a.c:5", 2)]
+            .iter()
+            .enumerate()
+            .map(of)
+            .collect()
     }
 
     #[test]

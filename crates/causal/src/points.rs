@@ -32,10 +32,14 @@ pub enum PointSpec {
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// Nothing of that name in the program.
-    #[error("progress point {0:?}: the program has no such function, and no code of such a line (was it built with -g?)")]
+    #[error(
+        "progress point {0:?}: the program has no such function, and no code of such a line (was it built with -g?)"
+    )]
     NotFound(String),
     /// The machine does not allow breakpoints.
-    #[error("progress point {place:?}: the kernel refuses breakpoints: {source}; try: sysctl kernel.perf_event_paranoid=2, or --sampled {place}")]
+    #[error(
+        "progress point {place:?}: the kernel refuses breakpoints: {source}; try: sysctl kernel.perf_event_paranoid=2, or --sampled {place}"
+    )]
     Refused {
         /// The point.
         place: String,
@@ -153,12 +157,13 @@ impl Points {
                     reading.departures = end.iter().map(Breakpoint::count).sum();
                 }
                 Source::Sampled(place) => {
-                    let of_place = code.targets().iter().zip(&shared.samples[1..]).filter(|(t, _)| match place {
-                        Wanted::Line { file, line } => {
-                            t.line == *line && (t.file == *file || t.file.ends_with(&format!("/{file}")))
-                        }
-                        Wanted::Function(name) => t.function == *name,
-                    });
+                    let of_place =
+                        code.targets().iter().zip(&shared.samples[1..]).filter(|(t, _)| match place {
+                            Wanted::Line { file, line } => {
+                                t.line == *line && (t.file == *file || t.file.ends_with(&format!("/{file}")))
+                            }
+                            Wanted::Function(name) => t.function == *name,
+                        });
                     reading.visits = of_place.map(|(_, count)| count.load(Relaxed)).sum();
                 }
             }
@@ -175,7 +180,8 @@ impl Points {
 
 fn name_of(point: &Point) -> String {
     let len = (point.name_len.load(Relaxed) as usize).min(POINT_NAME_BYTES_MAX);
-    let bytes: Vec<u8> = point.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).take(len).collect();
+    let bytes: Vec<u8> =
+        point.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).take(len).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -92,10 +92,7 @@ pub struct Finished {
 }
 
 /// Runs the program and experiments on it. `enough` is asked now and then whether to stop.
-pub fn run(
-    config: &Config<'_>,
-    mut enough: impl FnMut(&Causal) -> bool,
-) -> Result<Finished, SessionError> {
+pub fn run(config: &Config<'_>, mut enough: impl FnMut(&Causal) -> bool) -> Result<Finished, SessionError> {
     let preload = Preload {
         command: config.command,
         library: config.library,
@@ -299,6 +296,10 @@ impl<'a> Session<'a> {
         self.epoch = self.epoch.wrapping_add(1).max(1);
         let shared = self.shared();
         let word = control(self.epoch, choice.speedup_permille as u16, choice.target);
+        // If we die, the program must not go on being slowed down.
+        let most =
+            if self.config.end_to_end.is_some() { u64::MAX / 2 } else { 4 * LENGTH_MAX.as_nanos() as u64 };
+        shared.hot.until_ns.store(launch::preloaded::monotonic_ns().saturating_add(most), Relaxed);
         shared.hot.control.store(word, Release);
         shared.hot.global.store(pack(self.epoch, 0), Release);
     }
@@ -381,9 +382,8 @@ impl<'a> Session<'a> {
         let samples = shared.counts.samples.load(Relaxed) - samples_before;
         self.set(Choice { target: 0, speedup_permille: 0 });
         self.slowest = self.slowest_since(&before, &after);
-        self.rate = self
-            .slowest
-            .map_or(0.0, |p| seen(&before, &after, p) as f64 / duration.as_secs_f64().max(1e-9));
+        self.rate =
+            self.slowest.map_or(0.0, |p| seen(&before, &after, p) as f64 / duration.as_secs_f64().max(1e-9));
         let progress = after.iter().enumerate().map(|(i, now)| {
             let then = before.get(i).copied().unwrap_or_default();
             Progress {

@@ -193,7 +193,8 @@ fn failure(error: SessionError) -> anyhow::Error {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.trim_end_matches('s').parse().map_err(|_| format!("{text:?} is no number of seconds"))?;
+    let seconds: f64 =
+        text.trim_end_matches('s').parse().map_err(|_| format!("{text:?} is no number of seconds"))?;
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("{text:?} is no number of seconds"))
 }
 

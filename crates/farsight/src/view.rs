@@ -112,7 +112,9 @@ impl View {
         match self {
             View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
-            View::Causal(v) => report::terminal::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
+            View::Causal(v) => {
+                report::terminal::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal))
+            }
         }
     }
 

@@ -92,7 +92,8 @@ pub fn curves(trials: &[Trial], targets: usize) -> Vec<Option<Curve>> {
     let ones = vec![1.0; baselines.len()];
     let plain = windows.prefix(&ones);
     // One resampling of baselines serves all targets: differences between targets keep their meaning.
-    let draws: Vec<Prefix> = (0..REPLICATES).map(|_| windows.prefix(&random.counts(baselines.len()))).collect();
+    let draws: Vec<Prefix> =
+        (0..REPLICATES).map(|_| windows.prefix(&random.counts(baselines.len()))).collect();
     let mut out = Vec::with_capacity(targets);
     for (target, members) in by_target.iter().enumerate() {
         out.push((!members.is_empty()).then(|| {
@@ -348,7 +349,13 @@ mod tests {
                     let gain = truth(target, speedup * luck);
                     let time = 100.0;
                     let units = time / (base * (1.0 - gain)) * (1.0 + self.noise * self.normal());
-                    trials.push(Trial { target, speedup, time, units, selected: 20.0 * units / 100.0 * luck });
+                    trials.push(Trial {
+                        target,
+                        speedup,
+                        time,
+                        units,
+                        selected: 20.0 * units / 100.0 * luck,
+                    });
                 }
             }
             trials

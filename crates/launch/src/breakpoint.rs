@@ -70,7 +70,8 @@ impl Breakpoint {
             Ok(fd) => return Ok(Breakpoint { fd }),
             Err(e) => e,
         };
-        let Some(kind) = fs::read_to_string(UPROBE_TYPE).ok().and_then(|text| text.trim().parse().ok()) else {
+        let Some(kind) = fs::read_to_string(UPROBE_TYPE).ok().and_then(|text| text.trim().parse().ok())
+        else {
             return Err(refused);
         };
         let path = std::ffi::CString::new(site.file.as_os_str().as_encoded_bytes())?;

@@ -267,7 +267,8 @@ mod tests {
             ..Causal::new(By::Line)
         };
         for i in 0..20_000u64 {
-            let progress = vec![Progress { visits: i, departures: i / 2, in_flight_ns: i * 7 }; (i % 3) as usize];
+            let progress =
+                vec![Progress { visits: i, departures: i / 2, in_flight_ns: i * 7 }; (i % 3) as usize];
             causal.experiments.push(Experiment {
                 start_ns: i * 110,
                 duration_ns: 100 + i,

@@ -140,7 +140,8 @@ impl Clock {
     pub fn struck(&self) {
         let later_ns = self.later_ns.replace(0);
         if later_ns != 0 && self.backend.get() == Backend::Perf {
-            let args = [self.handle.get() as usize, PERF_EVENT_IOC_PERIOD, &raw const later_ns as usize, 0, 0, 0];
+            let args =
+                [self.handle.get() as usize, PERF_EVENT_IOC_PERIOD, &raw const later_ns as usize, 0, 0, 0];
             // SAFETY: the kernel reads the live word; the event is ours.
             let _ = unsafe { sys::raw(libc::SYS_ioctl, args) };
         }

@@ -170,6 +170,8 @@ pub struct Hot {
     pub global: AtomicU64,
     /// See [`control`].
     pub control: AtomicU64,
+    /// Monotonic time after which the experiment is void: its experimenter has died.
+    pub until_ns: AtomicU64,
 }
 
 /// What may change often, away from the hot words.

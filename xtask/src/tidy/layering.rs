@@ -16,7 +16,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("count-rt", &["engine", "wire"]),
     ("engine", &["wire"]),
     ("exchange", &["profile"]),
-    ("farsight", &["analyse", "causal", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"]),
+    (
+        "farsight",
+        &["analyse", "causal", "exchange", "launch", "profile", "report", "runtimes", "symbols", "wire"],
+    ),
     ("fit", &[]),
     ("inputsize", &[]),
     ("launch", &["wire"]),

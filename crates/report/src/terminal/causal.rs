@@ -32,7 +32,11 @@ pub fn causal(run: &Run, causal: &Causal, analysis: &CausalAnalysis) -> String {
     ));
     for point in &causal.points {
         let visits = units::grouped(point.visits);
-        out.push_str(&format!("progress point {} ({}): {visits} visits\n", printable(&point.name), point_kind(point.kind)));
+        out.push_str(&format!(
+            "progress point {} ({}): {visits} visits\n",
+            printable(&point.name),
+            point_kind(point.kind)
+        ));
     }
     if !analysis.results.is_empty() {
         out.push_str(&format!("\n{}\n\n", answer(causal, analysis)));
