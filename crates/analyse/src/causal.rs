@@ -113,6 +113,7 @@ fn trials(causal: &Causal, point: usize, kind: PointKind) -> Vec<Trial> {
             time: time(progress, kind, effective, e.duration_ns as f64),
             units: progress.visits as f64,
             selected: e.selected_samples as f64,
+            cpu: e.cpu_ns as f64,
         })
     });
     usable.collect()
@@ -290,6 +291,7 @@ mod tests {
                 speedup_permille: level,
                 selected_samples: visits / 25,
                 samples: 80,
+                cpu_ns: 0,
                 progress: vec![Progress { visits, departures: 0, in_flight_ns: 0 }],
             });
         }

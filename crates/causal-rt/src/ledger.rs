@@ -185,7 +185,7 @@ impl Ledger {
                 self.spun_ns.set(self.spun_ns.get() + spun_ns);
                 self.excess_ns.set(self.excess_ns.get() + took_ns.saturating_sub(asked));
                 self.explained_ns.set(self.explained_ns.get() + took_ns);
-                self.cell().paused_ns.fetch_add(took_ns, Relaxed);
+                self.cell().spun_ns.fetch_add(spun_ns, Relaxed);
             }
             self.set_paid(global);
         }

@@ -308,7 +308,7 @@ fn cell() -> *mut ThreadCell {
                 doing: AtomicU32::new(0),
                 tid: AtomicU32::new(0),
                 paid: AtomicU64::new(0),
-                paused_ns: AtomicU64::new(0),
+                spun_ns: AtomicU64::new(0),
             };
             &raw const LAST as *mut ThreadCell
         }

@@ -304,6 +304,14 @@ impl<'a> Session<'a> {
         shared.hot.global.store(pack(self.epoch, 0), Release);
     }
 
+    /// CPU time of the program so far, without what pauses spun.
+    fn cpu_ns(&self) -> u64 {
+        let shared = self.shared();
+        let used = (shared.counts.threads.load(Relaxed) as usize).min(shared.threads.len());
+        let spun: u64 = shared.threads[..used].iter().map(|cell| cell.spun_ns.load(Relaxed)).sum();
+        self.running.cpu_ns().saturating_sub(spun)
+    }
+
     fn read(&mut self) -> Vec<Reading> {
         let shared: &Shared = self.running.shared().view();
         self.points.discover(shared);
@@ -336,6 +344,7 @@ impl<'a> Session<'a> {
         let samples_before = self.shared().counts.samples.load(Relaxed);
         let on_target = |shared: &Shared| shared.samples[choice.target as usize].load(Relaxed);
         let selected_before = on_target(self.shared());
+        let cpu_before = self.cpu_ns();
         self.set(choice);
         // Before anything is known of the rate, the rule about too few visits finds the length.
         let wanted = if self.rate > 0.0 { (VISITS_WANTED / self.rate).min(10.0) } else { 0.0 };
@@ -374,6 +383,7 @@ impl<'a> Session<'a> {
         }
         let after = self.read();
         let duration = start.elapsed();
+        let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
         in_flight.count(&after, Instant::now());
         let shared = self.shared();
         let global = shared.hot.global.load(Acquire);
@@ -401,6 +411,7 @@ impl<'a> Session<'a> {
             speedup_permille: choice.speedup_permille,
             selected_samples,
             samples,
+            cpu_ns,
             progress: progress.collect(),
         })
     }
@@ -449,6 +460,7 @@ impl<'a> Session<'a> {
             return Err(LaunchError::Bug("a session ended before its program".into()).into());
         };
         self.fill_in();
+        self.causal.span_ns = usage.wall_ns.saturating_sub(self.config.warmup.as_nanos() as u64);
         if let Some(choice) = self.whole
             && self.shared().state.load(Acquire) != state::ABSENT
         {
@@ -511,6 +523,7 @@ impl<'a> Session<'a> {
             speedup_permille: choice.speedup_permille,
             selected_samples: shared.samples[choice.target as usize].load(Relaxed),
             samples: shared.counts.samples.load(Relaxed),
+            cpu_ns: usage.cpu_ns,
             progress,
         });
     }

@@ -11,5 +11,6 @@
 #![forbid(unsafe_code)]
 
 pub mod aprof;
+pub mod coz;
 pub mod csv;
 pub mod csv_counts;

@@ -151,7 +151,7 @@ fn choose_whole(so_far: Option<&Causal>, number: u32, seed: u64, args: &Args) ->
         None => causal::LEVELS_PERMILLE.to_vec(),
     };
     // A third of the runs are baselines; the rest go round in an order that the seed decides.
-    if number % 3 == 0 || targets.is_empty() {
+    if number.is_multiple_of(3) || targets.is_empty() {
         return None;
     }
     let cells = targets.len() * levels.len();

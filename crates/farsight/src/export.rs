@@ -37,6 +37,8 @@ enum Format {
     Aprof,
     /// One row per routine and input size; of counts, one per function
     Csv,
+    /// Coz's profile of causal runs; one JSON object a line if OUT ends in .jsonl
+    Coz,
 }
 
 /// What a table is about.
@@ -57,6 +59,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::write(&args.output, &table)?;
         }
         Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
+        Format::Coz => {
+            let json = args.output.extension().is_some_and(|e| e == "jsonl");
+            let format = if json { exchange::coz::Format::Json } else { exchange::coz::Format::Tabs };
+            let Some(bytes) = exchange::coz::export(&profile.runs, format) else {
+                let message = anyhow::anyhow!("{}: holds no causal run", args.file.display());
+                return Err(Failure::error(Kind::Data, message));
+            };
+            output::write(&args.output, &bytes)?;
+        }
     }
     if args.output != Path::new("-") {
         eprintln!("farsight: wrote {}", args.output.display());

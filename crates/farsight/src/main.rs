@@ -32,7 +32,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    Causal(causal::Args),
+    Causal(Box<causal::Args>),
     Count(count::Args),
     Report(report::Args),
     Merge(merge::Args),

@@ -13,6 +13,12 @@
 //! so a level that got more samples per unit than the target's trials on average was made faster than asked for, in
 //! that proportion, and its gain is scaled back.
 //!
+//! **A machine of changing speed.** Other programs, a neighbour on the same core, a hypervisor make the same work take
+//! more CPU time at one moment than at another. A unit of progress takes the same work in every trial, so its CPU time
+//! tells how slow the machine was. How much of a trial's time follows its CPU time is learnt from the baselines alone
+//! (a regression of logarithms); that part is then taken out of all trials. A target whose trials take quite another
+//! amount of CPU time per unit is left as it is: there speed is not the cause (threads that spin while they wait).
+//!
 //! **Intervals** come from a bootstrap over trials, baselines and levels resampled separately, widened by Student's t
 //! for the number of trials. Deterministic: the generator has a fixed seed.
 
@@ -31,6 +37,8 @@ pub struct Trial {
     pub units: f64,
     /// Samples on the target.
     pub selected: f64,
+    /// CPU time that the program used; 0 when not known.
+    pub cpu: f64,
 }
 
 /// Gain at one level.
@@ -76,7 +84,8 @@ const FREEDOM_MIN: usize = 4;
 
 /// The curves of all targets that have trials, by target. `trials` are in order of time.
 pub fn curves(trials: &[Trial], targets: usize) -> Vec<Option<Curve>> {
-    let usable: Vec<Trial> = trials.iter().copied().filter(|t| t.units > 0.0 && t.time > 0.0).collect();
+    let mut usable: Vec<Trial> = trials.iter().copied().filter(|t| t.units > 0.0 && t.time > 0.0).collect();
+    even_out(&mut usable, targets);
     let baselines: Vec<usize> = (0..usable.len()).filter(|&i| usable[i].speedup <= 0.0).collect();
     let mut by_target: Vec<Vec<usize>> = vec![Vec::new(); targets];
     for (i, t) in usable.iter().enumerate() {
@@ -102,6 +111,48 @@ pub fn curves(trials: &[Trial], targets: usize) -> Vec<Option<Curve>> {
         }));
     }
     out
+}
+
+/// Takes the machine's changing speed out of the times (see the module).
+fn even_out(trials: &mut [Trial], targets: usize) {
+    /// Baselines without which nothing is learnt, and the correlation that they must show.
+    const BASELINES_MIN: usize = 8;
+    const CORRELATION_MIN: f64 = 0.5;
+    /// A difference of CPU time per unit beyond which speed is not the cause.
+    const SHIFT_MAX: f64 = 0.25;
+    let cpu = |t: &Trial| (t.cpu / t.units).ln();
+    if trials.iter().any(|t| t.cpu <= 0.0) {
+        return;
+    }
+    let baselines: Vec<(f64, f64)> =
+        trials.iter().filter(|t| t.speedup <= 0.0).map(|t| (cpu(t), (t.time / t.units).ln())).collect();
+    let n = baselines.len() as f64;
+    if baselines.len() < BASELINES_MIN {
+        return;
+    }
+    let mean = |f: fn(&(f64, f64)) -> f64| baselines.iter().map(f).sum::<f64>() / n;
+    let (x_mean, y_mean) = (mean(|p| p.0), mean(|p| p.1));
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in &baselines {
+        xx += (x - x_mean).powi(2);
+        xy += (x - x_mean) * (y - y_mean);
+        yy += (y - y_mean).powi(2);
+    }
+    if xx <= 0.0 || yy <= 0.0 || xy / (xx * yy).sqrt() < CORRELATION_MIN {
+        return;
+    }
+    let slope = (xy / xx).clamp(0.0, 1.0);
+    let mut shifts = vec![(0.0, 0.0); targets];
+    for t in trials.iter().filter(|t| t.speedup > 0.0 && t.target < targets) {
+        shifts[t.target].0 += cpu(t) - x_mean;
+        shifts[t.target].1 += 1.0;
+    }
+    for t in trials {
+        let shift = shifts.get(t.target).map_or(0.0, |s| s.0 / f64::max(s.1, 1.0));
+        if t.speedup <= 0.0 || shift.abs() <= SHIFT_MAX {
+            t.time *= (-slope * (cpu(t) - x_mean)).exp();
+        }
+    }
 }
 
 /// Samples per unit of progress over all trials about a target, baselines included.
@@ -326,6 +377,7 @@ mod tests {
 
     /// Simulates a program whose target `k` has gain `truth(k, speedup)` and whose speed drifts.
     struct World {
+        cpu: f64,
         random: Random,
         noise: f64,
         drift: f64,
@@ -349,13 +401,8 @@ mod tests {
                     let gain = truth(target, speedup * luck);
                     let time = 100.0;
                     let units = time / (base * (1.0 - gain)) * (1.0 + self.noise * self.normal());
-                    trials.push(Trial {
-                        target,
-                        speedup,
-                        time,
-                        units,
-                        selected: 20.0 * units / 100.0 * luck,
-                    });
+                    let selected = 20.0 * units / 100.0 * luck;
+                    trials.push(Trial { target, speedup, time, units, selected, cpu: self.cpu * units });
                 }
             }
             trials
@@ -363,7 +410,7 @@ mod tests {
     }
 
     fn world(seed: u64, noise: f64, drift: f64) -> World {
-        World { random: Random(seed | 1), noise, drift }
+        World { cpu: 0.0, random: Random(seed | 1), noise, drift }
     }
 
     /// Worth its speedup up to a third; worth nothing; harmful.
@@ -413,7 +460,8 @@ mod tests {
         for _ in 0..30 {
             let mut put = |speedup: f64, luck: f64| {
                 let units = 100.0 / (1.0 - 0.5 * speedup * luck);
-                trials.push(Trial { target: 0, speedup, time: 100.0, units, selected: 0.3 * units * luck });
+                let selected = 0.3 * units * luck;
+                trials.push(Trial { target: 0, speedup, time: 100.0, units, selected, cpu: 0.0 });
             };
             put(0.0, 1.0);
             put(0.5, 1.2);
@@ -425,6 +473,31 @@ mod tests {
         let curve = curves(&trials, 1).remove(0).unwrap();
         let middle = curve.levels[1];
         assert!((middle.gain - 0.25).abs() < 0.015, "{middle:?}");
+    }
+
+    #[test]
+    fn a_machine_of_changing_speed_is_seen_through() {
+        let mut world = world(11, 0.02, 0.0);
+        let mut trials = world.trials(30, truth);
+        for t in &mut trials {
+            // Anything between full and half speed, from one trial to the next.
+            let slow = 1.0 + 0.5 * (world.normal() / 3.0).abs().min(2.0);
+            t.units /= slow;
+            t.cpu = 7.0 * t.units * slow;
+        }
+        let worst = |trials: &[Trial]| {
+            let found = curves(trials, 3).into_iter().flatten();
+            let levels = found.flat_map(|c| c.levels).map(|l| (l.ci.1 - l.ci.0) / 2.0);
+            levels.fold(0.0, f64::max)
+        };
+        let evened = worst(&trials);
+        for (target, curve) in curves(&trials, 3).into_iter().enumerate() {
+            for level in curve.unwrap().levels {
+                assert!((level.gain - truth(target, level.speedup)).abs() < 0.03, "{target} {level:?}");
+            }
+        }
+        trials.iter_mut().for_each(|t| t.cpu = 0.0);
+        assert!(evened < worst(&trials) / 2.0, "intervals of {evened} instead of {}", worst(&trials));
     }
 
     #[test]

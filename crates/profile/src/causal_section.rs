@@ -22,8 +22,8 @@ const EXPERIMENTS_TOTAL: usize = 7;
 const SPAN: usize = 8;
 const EXPERIMENTS: usize = 16;
 const FIRST_COLUMN: usize = 17;
-/// Eight numbers and the progress.
-const COLUMNS: usize = 9;
+/// Nine numbers and the progress.
+const COLUMNS: usize = 10;
 const TAGS: usize = FIRST_COLUMN + COLUMNS;
 /// Least bytes of a point: length of its name, kind, visits.
 const POINT_BYTES_MIN: usize = 3;
@@ -109,7 +109,8 @@ fn encode_part(causal: &Causal, experiments: &[Experiment]) -> Vec<u8> {
     let mut columns: [Vec<u8>; COLUMNS] = Default::default();
     let mut start_before = 0;
     for e in experiments {
-        let [start, duration, delay, unpaid, target, speedup, selected, samples, progress] = &mut columns;
+        let [start, duration, delay, unpaid, target, speedup, selected, samples, cpu, progress] =
+            &mut columns;
         varint::put_step(start, start_before, e.start_ns);
         start_before = e.start_ns;
         varint::put(duration, e.duration_ns);
@@ -119,6 +120,7 @@ fn encode_part(causal: &Causal, experiments: &[Experiment]) -> Vec<u8> {
         varint::put(speedup, e.speedup_permille.into());
         varint::put(selected, e.selected_samples);
         varint::put(samples, e.samples);
+        varint::put(cpu, e.cpu_ns);
         varint::put(progress, e.progress.len() as u64);
         for p in &e.progress {
             for n in [p.visits, p.departures, p.in_flight_ns] {
@@ -213,7 +215,7 @@ fn get_experiments(fields: &fields::Reader<'_, TAGS>) -> Decode<Vec<Experiment>>
         .ok()
         .filter(|&count| columns.iter().all(|column| column.left() >= count))
         .ok_or(Bad("more experiments are announced than there are bytes"))?;
-    let [start, duration, delay, unpaid, target, speedup, selected, samples, progress] = &mut columns;
+    let [start, duration, delay, unpaid, target, speedup, selected, samples, cpu, progress] = &mut columns;
     let mut experiments = Vec::with_capacity(count);
     let mut start_before = 0;
     for _ in 0..count {
@@ -236,6 +238,7 @@ fn get_experiments(fields: &fields::Reader<'_, TAGS>) -> Decode<Vec<Experiment>>
             speedup_permille: speedup.get_u32()?,
             selected_samples: selected.get()?,
             samples: samples.get()?,
+            cpu_ns: cpu.get()?,
             progress: list,
         });
     }
@@ -278,6 +281,7 @@ mod tests {
                 speedup_permille: (i % 5 * 250) as u32,
                 selected_samples: i % 40,
                 samples: 40,
+                cpu_ns: 3 * i,
                 progress,
             });
         }

@@ -148,8 +148,8 @@ pub struct ThreadCell {
     pub tid: AtomicU32,
     /// Packed delay that the thread has served or was excused from.
     pub paid: AtomicU64,
-    /// Time spent in pauses, since the thread began.
-    pub paused_ns: AtomicU64,
+    /// Core time used by pauses of the threads that have had this cell.
+    pub spun_ns: AtomicU64,
 }
 
 /// Pieces of code, ascending: piece `i` goes from `starts[i]` to `starts[i + 1]`.

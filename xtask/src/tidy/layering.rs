@@ -11,6 +11,7 @@ use crate::shell;
 /// that a new one must take its place in the architecture.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("analyse", &["fit", "profile"]),
+    ("annotate", &[]),
     ("causal", &["launch", "profile", "symbols", "wire"]),
     ("causal-rt", &["preload", "sampler", "wire"]),
     ("count-rt", &["engine", "wire"]),
