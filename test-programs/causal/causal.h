@@ -5,7 +5,9 @@
  * Programs print the wall time per unit of progress, which is the truth when a cost is really cut. */
 #ifndef CAUSAL_H
 #define CAUSAL_H
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

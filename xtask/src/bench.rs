@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
+mod causal;
 mod engine;
 mod fit;
 mod inputs;
@@ -17,6 +18,8 @@ pub struct Args {
 enum Bench {
     /// How often the growth fitter is right, against the fitters on PyPI.
     Fit(fit::Args),
+    /// Predictions of `farsight causal` against what really cutting the work gives.
+    Causal(causal::Args),
     /// Twelve programs natively and under wrappers: CPU time and memory as ratios, parallel speedup, start-up.
     Engine(engine::Args),
 }
@@ -24,6 +27,7 @@ enum Bench {
 pub fn run(args: Args) -> Result<()> {
     match args.bench {
         Bench::Fit(args) => fit::run(args),
+        Bench::Causal(args) => causal::run(args),
         Bench::Engine(args) => engine::run(args),
     }
 }
