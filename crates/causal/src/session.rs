@@ -312,6 +312,12 @@ impl<'a> Session<'a> {
         self.running.cpu_ns().saturating_sub(spun)
     }
 
+    /// CPU time that samples stand for, without and with waits for cores.
+    fn wanted_ns(&self) -> (u64, u64) {
+        let counts = &self.shared().counts;
+        (counts.sampled_ns.load(Relaxed), counts.wanted_ns.load(Relaxed))
+    }
+
     fn read(&mut self) -> Vec<Reading> {
         let shared: &Shared = self.running.shared().view();
         self.points.discover(shared);
@@ -345,6 +351,7 @@ impl<'a> Session<'a> {
         let on_target = |shared: &Shared| shared.samples[choice.target as usize].load(Relaxed);
         let selected_before = on_target(self.shared());
         let cpu_before = self.cpu_ns();
+        let wanted_before = self.wanted_ns();
         self.set(choice);
         // Before anything is known of the rate, the rule about too few visits finds the length.
         let wanted = if self.rate > 0.0 { (VISITS_WANTED / self.rate).min(10.0) } else { 0.0 };
@@ -384,6 +391,10 @@ impl<'a> Session<'a> {
         let after = self.read();
         let duration = start.elapsed();
         let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
+        // Exact CPU time, stretched by the waits for cores that samples saw.
+        let wanted = self.wanted_ns();
+        let (ran, wanted) = (wanted.0 - wanted_before.0, wanted.1 - wanted_before.1);
+        let cpu_ns = if ran > 0 { (cpu_ns as f64 * wanted as f64 / ran as f64) as u64 } else { cpu_ns };
         in_flight.count(&after, Instant::now());
         let shared = self.shared();
         let global = shared.hot.global.load(Acquire);

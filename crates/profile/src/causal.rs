@@ -101,7 +101,8 @@ pub struct Experiment {
     pub selected_samples: u64,
     /// Samples of all threads.
     pub samples: u64,
-    /// CPU time that the program used, without pauses; 0 when not known.
+    /// CPU time that the program used, without pauses and with waits for cores that other programs had; 0 when not
+    /// known.
     pub cpu_ns: u64,
     /// What happened at the points, in their order; points that came later are missing.
     pub progress: Vec<Progress>,

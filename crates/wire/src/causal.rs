@@ -183,6 +183,10 @@ pub struct Counts {
     pub threads: AtomicU32,
     /// Samples taken.
     pub samples: AtomicU64,
+    /// CPU time that samples stand for.
+    pub sampled_ns: AtomicU64,
+    /// The same with the time that the threads waited for a core which other programs had.
+    pub wanted_ns: AtomicU64,
     /// Samples of code that had no name yet.
     pub unresolved: AtomicU64,
     /// Samples whose whole path is out of scope.
