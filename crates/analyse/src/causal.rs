@@ -19,6 +19,8 @@ pub const SLOPE_MATTERS: f64 = 0.03;
 pub const SLOPE_NONE: f64 = 0.15;
 /// Samples in experiments without which phases are not corrected for.
 const PHASE_SAMPLES_MIN: u64 = 30;
+/// A target is met late if this share of the run has passed by then.
+const LATE_SHARE: f64 = 0.2;
 /// A difference of sample rates below this factor is chance.
 const PHASE_FACTOR_MIN: f64 = 1.35;
 
@@ -110,7 +112,7 @@ fn trials(causal: &Causal, point: usize, kind: PointKind) -> Vec<Trial> {
         Some(Trial {
             target: e.target as usize,
             speedup: f64::from(e.speedup_permille) / 1000.0,
-            time: time(progress, kind, effective, e.duration_ns as f64),
+            time: time(progress, kind, effective),
             units: progress.visits as f64,
             selected: e.selected_samples as f64,
             cpu: e.cpu_ns as f64,
@@ -121,14 +123,18 @@ fn trials(causal: &Causal, point: usize, kind: PointKind) -> Vec<Trial> {
 
 /// The time that progress is divided into. Latency is, by Little's law, requests in flight over arrivals a second;
 /// with the integral of requests in flight over effective time that is integral over arrivals.
-fn time(progress: &Progress, kind: PointKind, effective: f64, duration: f64) -> f64 {
+fn time(progress: &Progress, kind: PointKind, effective: f64) -> f64 {
     match kind {
-        PointKind::Latency if duration > 0.0 => progress.in_flight_ns as f64 * effective / duration,
+        PointKind::Latency => progress.in_flight_ns as f64,
         _ => effective,
     }
 }
 
 fn phase_factor(causal: &Causal, target: usize) -> f64 {
+    let first = causal.experiments.iter().find(|e| e.target as usize == target);
+    if first.is_none_or(|e| (e.start_ns as f64) < LATE_SHARE * causal.span_ns as f64) {
+        return 1.0;
+    }
     // Baselines of the target's own rounds: there its samples are those of the program as it is.
     let own = causal.experiments.iter().filter(|e| e.target as usize == target && e.speedup_permille == 0);
     let (samples, time) = own.fold((0u64, 0u64), |(s, t), e| (s + e.selected_samples, t + e.duration_ns));
@@ -335,6 +341,8 @@ mod tests {
     fn a_target_of_a_part_of_the_run_is_worth_less() {
         let mut causal = facts(20, 10);
         causal.span_ns *= 3;
+        let late = causal.span_ns / 2;
+        causal.experiments.iter_mut().for_each(|e| e.start_ns += late);
         let halved = analyse(&causal);
         let top = halved.results.iter().find(|r| r.target == 0).unwrap();
         assert!(top.phase_factor < 0.6 && top.curve.slope < 0.48, "{top:?}");

@@ -20,6 +20,7 @@
 //! wake-up would slow everybody down.
 
 use crate::pause::{self, Paused};
+use crate::points;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
@@ -122,7 +123,7 @@ impl Ledger {
         // `global` never falls within an epoch, and a new epoch makes ours void.
         while epoch(global) == epoch(ours) && global < ours {
             match shared.hot.global.compare_exchange_weak(global, ours, AcqRel, Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return points::delayed(shared, delay_ns(ours) - delay_ns(global)),
                 Err(now) => global = now,
             }
         }

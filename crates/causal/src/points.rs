@@ -78,6 +78,8 @@ pub struct Reading {
     pub visits: u64,
     /// Ends.
     pub departures: u64,
+    /// Delays that requests in flight suffered, summed over requests; nothing where that is not known.
+    pub delayed_ns: Option<u64>,
 }
 
 impl Points {
@@ -146,7 +148,13 @@ impl Points {
             let reading = &mut readings[owner];
             match point.kind.load(Relaxed) {
                 kind::END => reading.departures += count,
-                _ => reading.visits += count,
+                of => {
+                    reading.visits += count;
+                    if of == kind::BEGIN {
+                        let delayed = point.delayed_ns.load(Relaxed);
+                        reading.delayed_ns = Some(reading.delayed_ns.unwrap_or(0) + delayed);
+                    }
+                }
             }
         }
         for (known, reading) in self.known.iter().zip(&mut readings) {

@@ -405,12 +405,22 @@ impl<'a> Session<'a> {
         self.slowest = self.slowest_since(&before, &after);
         self.rate =
             self.slowest.map_or(0.0, |p| seen(&before, &after, p) as f64 / duration.as_secs_f64().max(1e-9));
+        // Where delays of requests are not known, they are taken to be spread evenly.
+        let delay = delay_ns(global).saturating_sub(unpaid_ns) as f64;
+        let served = (1.0 - delay / duration.as_nanos().max(1) as f64).max(0.0);
         let progress = after.iter().enumerate().map(|(i, now)| {
             let then = before.get(i).copied().unwrap_or_default();
             Progress {
                 visits: now.visits.saturating_sub(then.visits),
                 departures: now.departures.saturating_sub(then.departures),
-                in_flight_ns: in_flight.sums.get(i).map_or(0, |s| *s as u64),
+                in_flight_ns: {
+                    let integral = in_flight.sums.get(i).map_or(0.0, |s| *s);
+                    match now.delayed_ns {
+                        Some(delayed) => (integral as u64)
+                            .saturating_sub(delayed.saturating_sub(then.delayed_ns.unwrap_or(0))),
+                        None => (integral * served) as u64,
+                    }
+                },
             }
         });
         Some(Experiment {

@@ -78,7 +78,7 @@ pub struct Progress {
     pub visits: u64,
     /// Ends; 0 for points that have none.
     pub departures: u64,
-    /// Integral over time of how many had begun and not ended.
+    /// Integral over effective time of how many had begun and not ended.
     pub in_flight_ns: u64,
 }
 

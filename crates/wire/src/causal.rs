@@ -137,6 +137,10 @@ pub struct Point {
     pub name_len: AtomicU32,
     /// The name, eight bytes a word.
     pub name: [AtomicU64; POINT_NAME_BYTES_MAX / 8],
+    /// Of a begin: sum over delays of how long they were and how many had begun and not ended then.
+    pub delayed_ns: AtomicU64,
+    /// Of a begin: one more than the index of its end; 0 while there is none.
+    pub end: AtomicU32,
 }
 
 /// One thread, as far as the experimenter needs to know.

@@ -75,7 +75,7 @@ fn write_point(line: Line<'_>, point: &ProgressPoint, progress: &Progress, e: &E
     let name = ("name", Value::Text(&point.name));
     match point.kind {
         PointKind::Latency => {
-            let mean = progress.in_flight_ns as f64 / e.duration_ns.max(1) as f64;
+            let mean = progress.in_flight_ns as f64 / e.effective_ns().max(1) as f64;
             let numbers = [
                 ("arrivals", Value::Number(progress.visits)),
                 ("departures", Value::Number(progress.departures)),
