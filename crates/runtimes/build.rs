@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Name of the crate in `blobs/` and of the file that it becomes: images that the engine's launcher maps.
-const BLOBS: &[&str] = &["count"];
+const BLOBS: &[&str] = &["count", "growth", "log"];
 /// Likewise: libraries to preload.
 const LIBRARIES: &[&str] = &["causal"];
 /// What they are made of.
@@ -14,6 +14,10 @@ const SOURCES: &[&str] = &[
     "../engine",
     "../wire",
     "../count-rt",
+    "../log-rt",
+    "../growth-rt",
+    "../inputsize",
+    "../syscalls",
     "../preload",
     "../sampler",
     "../causal-rt",

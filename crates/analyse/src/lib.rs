@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod growth;
 mod rank;
 pub mod rule;
+pub mod span;
 
 pub use forecast::{Overtake, overtakes};
 pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals, analyse};

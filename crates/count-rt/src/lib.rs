@@ -14,13 +14,13 @@ extern crate alloc;
 mod access;
 mod shared;
 
-pub use access::accesses;
+pub use access::AccessCounter;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use engine::client::{Client, StringCounters};
 use engine::superblock::{Insn, Superblock};
-use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
+use iced_x86::{FlowControl, Mnemonic};
 use shared::Shared;
 use wire::boot::Boot;
 use wire::count::{EXITS_MAX, ExitDesc, ThreadTotals, Totals};
@@ -29,13 +29,19 @@ use wire::slab::{COUNTERS_OFFSET, TOTALS_OFFSET};
 /// Counters kept back for when the others have run out: one per distinct sum, whatever the address.
 const RESERVED: u64 = 1 << 16;
 
+/// Counters taken at a time. Whole paths and side exits fill stretches of their own: most side exits are hardly ever
+/// taken, and their counters would take up half of the cache lines that the others need.
+const STRETCH: u32 = 512;
+
 /// Counts.
 pub struct Count {
     shared: Shared,
-    factory: InstructionInfoFactory,
+    accesses: AccessCounter,
     /// `prefix[k]`: what the first `k` instructions of the current superblock add.
     prefix: Vec<ExitDesc>,
     by_sum: BTreeMap<[u16; 5], u32>,
+    /// What is left of the current stretches, for whole paths and for side exits: (next, end).
+    stretches: [(u32, u32); 2],
 }
 
 impl Count {
@@ -47,17 +53,25 @@ impl Count {
         Count {
             // SAFETY: passed on.
             shared: unsafe { Shared::new(boot) },
-            factory: InstructionInfoFactory::new(),
+            accesses: AccessCounter::default(),
             prefix: Vec::new(),
             by_sum: BTreeMap::new(),
+            stretches: [(0, 0); 2],
         }
     }
 
-    fn counter(&mut self, d: ExitDesc) -> u32 {
+    fn counter(&mut self, d: ExitDesc, side: bool) -> u32 {
         let n = self.shared.exits();
-        if u64::from(n) < EXITS_MAX - RESERVED {
-            self.shared.add_exit(d);
-            return n;
+        let stretch = &mut self.stretches[usize::from(side)];
+        if stretch.0 == stretch.1 && u64::from(n + STRETCH) <= EXITS_MAX - RESERVED {
+            *stretch = (n, n + STRETCH);
+            self.shared.extend(STRETCH);
+        }
+        if stretch.0 < stretch.1 {
+            let c = stretch.0;
+            stretch.0 += 1;
+            self.shared.set_exit(c, d);
+            return c;
         }
         self.shared.problem(wire::count::problem::COUNTERS_FULL);
         let key = [d.instructions, d.loads, d.stores, d.blocks.into(), d.calls.into()];
@@ -91,7 +105,7 @@ impl Client for Count {
             d.calls += u8::from(matches!(flow, FlowControl::Call | FlowControl::IndirectCall) && !syscall);
             let repeated = insn.ins.has_rep_prefix() || insn.ins.has_repne_prefix();
             if !(repeated && insn.ins.is_string_instruction()) {
-                let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+                let (loads, stores) = self.accesses.count(&insn.ins);
                 d.loads += loads;
                 d.stores += stores;
             }
@@ -99,16 +113,17 @@ impl Client for Count {
         }
     }
 
-    fn path_counter(&mut self, _sb: &Superblock, count: usize) -> Option<i32> {
+    fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32> {
         let d = self.prefix[count];
-        Some((COUNTERS_OFFSET + u64::from(self.counter(d)) * 8) as i32)
+        let counter = self.counter(d, count < sb.insns.len());
+        Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
     }
 
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
         if !insn.ins.is_string_instruction() {
             return None;
         }
-        let (loads, stores) = accesses(&mut self.factory, &insn.ins);
+        let (loads, stores) = self.accesses.count(&insn.ins);
         // cmps reads twice per iteration: the engine adds the count once per counter, so both go through here.
         Some(StringCounters {
             loads: (loads > 0).then_some(extra_offset(core::mem::offset_of!(Totals, loads))),

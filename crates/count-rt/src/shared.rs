@@ -32,6 +32,19 @@ impl Shared {
         unsafe { (*self.header()).exits }
     }
 
+    /// Makes the exit table longer by `n` entries that say nothing yet; the caller knows that they fit.
+    pub(crate) fn extend(&mut self, n: u32) {
+        // SAFETY: the header is mapped, and only the holder of the engine lock writes it; fresh entries are zeroes.
+        unsafe { (&raw mut (*self.header()).exits).write_volatile(self.exits() + n) };
+    }
+
+    /// Fills entry `i`, whose counter nothing uses yet.
+    pub(crate) fn set_exit(&mut self, i: u32, d: ExitDesc) {
+        debug_assert!(i < self.exits());
+        // SAFETY: inside the exit table of the mapping; written under the engine lock.
+        unsafe { ((self.base + EXITS_OFFSET) as *mut ExitDesc).add(i as usize).write_volatile(d) };
+    }
+
     /// Appends to the exit table; the last entry is overwritten when it is full.
     pub(crate) fn add_exit(&mut self, d: ExitDesc) {
         let n = u64::from(self.exits()).min(EXITS_MAX - 1);

@@ -211,7 +211,9 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions};
 
-    fn of(bytes: &[u8]) -> (Accesses, u16, Vec<(Kind, Class, u32, Operand)>) {
+    type Found = Vec<(Kind, Class, u32, Operand)>;
+
+    fn of(bytes: &[u8]) -> (Accesses, u16, Found) {
         let ins = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         let mut out = Vec::new();
         let (a, used) = Finder::default().find(&ins, 0, &mut out);

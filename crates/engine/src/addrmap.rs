@@ -4,6 +4,7 @@
 //! block's entry, the length of the program's instruction there, and how far the state differs from the plain
 //! one ([`Point`]). Words are kept in one pool; a block stores where its run starts.
 
+use crate::prefault::Prefault;
 use alloc::vec::Vec;
 
 /// How the registers stand at a mapped address.
@@ -60,14 +61,28 @@ pub struct Mapped {
     pub noted: bool,
 }
 
+/// Words that fit before the pool has to move: address space only, see `block.rs`.
+const WORDS_RESERVED: usize = if cfg!(test) { 0 } else { 1 << 25 };
+
 /// All maps.
-#[derive(Default)]
 pub struct AddressMaps {
     pool: Vec<u32>,
     marks: u32,
+    prefault: Prefault,
+}
+
+impl Default for AddressMaps {
+    fn default() -> Self {
+        AddressMaps { pool: Vec::with_capacity(WORDS_RESERVED), marks: 0, prefault: Prefault::default() }
+    }
 }
 
 impl AddressMaps {
+    /// Before more is added: see `prefault.rs`.
+    pub fn keep_ahead(&mut self) {
+        self.prefault.keep_ahead(&self.pool);
+    }
+
     /// Where the next block's run will start.
     pub fn next(&self) -> u32 {
         self.pool.len() as u32

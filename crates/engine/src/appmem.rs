@@ -43,6 +43,13 @@ pub fn read<T: Copy>(at: u64) -> Option<T> {
     (left == 0).then(|| unsafe { v.assume_init() })
 }
 
+/// Fills `into` from the program's memory; false if some of it may not be read.
+#[must_use]
+pub fn read_bytes(at: u64, into: &mut [u8]) -> bool {
+    // SAFETY: the destination is ours; a bad source ends the copy early, which is reported.
+    unsafe { copy(into.as_mut_ptr(), at as *const u8, into.len()) == 0 }
+}
+
 /// Writes a value for the program; false if it may not be written.
 #[must_use]
 pub fn write<T: Copy>(at: u64, v: &T) -> bool {

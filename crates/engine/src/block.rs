@@ -3,11 +3,17 @@
 //! Blocks and exits are named by index. A block that was flushed keeps its index and memory (a thread may
 //! still stand in it) but leaves the address table and all links. All under the engine lock.
 
+use crate::prefault::Prefault;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// No block, no exit.
 pub const NONE: u32 = u32::MAX;
+
+/// Blocks and exits that fit before their lists have to move. Only address space is taken until they are used, and
+/// growing by copying costs more page faults than all the rest of translation.
+const BLOCKS_RESERVED: usize = if cfg!(test) { 0 } else { 1 << 21 };
+const EXITS_RESERVED: usize = if cfg!(test) { 0 } else { 1 << 22 };
 
 /// How an exit is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,15 @@ pub struct Exit {
     pub to: u32,
     /// Next exit linked to the same block.
     pub next_incoming: u32,
+    /// Registers that are lent to the client where it leaves, as bits.
+    pub lent: u16,
+}
+
+impl Exit {
+    /// An exit that is not linked, with no registers lent.
+    pub fn new(from: u32, kind: ExitKind, target: u64, site: u64) -> Exit {
+        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0 }
+    }
 }
 
 /// One translated superblock.
@@ -48,8 +63,12 @@ pub struct Exit {
 pub struct Block {
     /// Program address.
     pub pc: u64,
-    /// Cache address.
+    /// Cache address: all registers are the program's.
     pub entry: u64,
+    /// Cache address for those who come with the block's own registers lent already.
+    pub warm: u64,
+    /// Start of its hot code, from which mapped addresses are counted.
+    pub base: u64,
     /// End of its hot code.
     pub hot_end: u64,
     /// First exit linked to it.
@@ -80,11 +99,18 @@ pub struct Blocks {
     pub exits: Vec<Exit>,
     slots: Vec<(u64, u32)>,
     used: usize,
+    prefault: [Prefault; 2],
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Blocks { list: Vec::new(), exits: Vec::new(), slots: vec![(0, NONE); 4096], used: 0 }
+        Blocks {
+            list: Vec::with_capacity(BLOCKS_RESERVED),
+            exits: Vec::with_capacity(EXITS_RESERVED),
+            slots: vec![(0, NONE); 1 << 14],
+            used: 0,
+            prefault: Default::default(),
+        }
     }
 }
 
@@ -93,6 +119,12 @@ fn hash(pc: u64) -> usize {
 }
 
 impl Blocks {
+    /// Before more are made: see `prefault.rs`.
+    pub fn keep_ahead(&mut self) {
+        self.prefault[0].keep_ahead(&self.list);
+        self.prefault[1].keep_ahead(&self.exits);
+    }
+
     /// The live block at `pc`.
     pub fn find(&self, pc: u64) -> Option<u32> {
         let mask = self.slots.len() - 1;

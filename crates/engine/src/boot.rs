@@ -62,6 +62,7 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         plan: Default::default(),
         signals: signal::Actions::default(),
         sb: Superblock::new(),
+        memo: Default::default(),
         live_before: Vec::new(),
         live_exits: Vec::new(),
         page_list: Vec::new(),

@@ -7,6 +7,7 @@
 
 use crate::block::NONE;
 use crate::emit::Asm;
+use crate::prefault::Prefault;
 use crate::region::Regions;
 use crate::state::off;
 use crate::sys::{self, mm};
@@ -16,6 +17,9 @@ use alloc::vec::Vec;
 const SIZES: [u64; 3] = [512 << 20, 128 << 20, 32 << 20];
 /// How far an arena may lie from the code that it serves: displacements reach 2 GB, and modules have data.
 const REACH: u64 = (2 << 30) - (256 << 20);
+
+/// Pieces that fit before an index has to move: address space only, see `block.rs`.
+const PIECES_RESERVED: usize = if cfg!(test) { 0 } else { 1 << 21 };
 
 /// One code arena.
 pub struct Arena {
@@ -43,9 +47,16 @@ pub struct Arena {
     hot_index: Vec<(u64, u32)>,
     /// (start, block) of cold pieces, ascending.
     cold_index: Vec<(u64, u32)>,
+    prefault: [Prefault; 2],
 }
 
 impl Arena {
+    /// Before more pieces are made: see `prefault.rs`.
+    pub fn keep_ahead(&mut self) {
+        self.prefault[0].keep_ahead(&self.hot_index);
+        self.prefault[1].keep_ahead(&self.cold_index);
+    }
+
     fn cold_base(&self) -> u64 {
         self.base + self.bytes / 2
     }
@@ -144,6 +155,7 @@ impl Cache {
             }
         };
         sys::no_dump(base, bytes);
+        sys::huge_pages(base, bytes);
         self.arenas.push(new_arena(base, bytes));
         Some(self.arenas.len() - 1)
     }
@@ -192,7 +204,8 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
         to_syscall,
         to_cached,
         to_efault,
-        hot_index: Vec::new(),
-        cold_index: Vec::new(),
+        hot_index: Vec::with_capacity(PIECES_RESERVED),
+        cold_index: Vec::with_capacity(PIECES_RESERVED),
+        prefault: Default::default(),
     }
 }

@@ -16,6 +16,8 @@
 //!   push ret                   ; the program's own return address
 //!   jmp callee
 //! ```
+//! (Where both addresses are below 2 GB, L stores them as constants instead, and the landing compares with one.)
+//!
 //! A return: `mov gs:[spill_t], r11; movzx r11d, word [rsp]; mov r11, gs:[r11*8+cache]; push r11; ret`. (Spilling r11
 //! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags.
 //! Nor does the landing, unless flags are dead at all returns by assumption: what the code behind *this* landing reads
@@ -47,10 +49,10 @@ impl<C: Client> Engine<C> {
             && self.blocks.list[site as usize].live
             && self.blocks.list[site as usize].arena == s.arena as u16
         {
-            let entry = self.blocks.list[block as usize].entry;
+            let entry = self.blocks.list[block as usize].base;
             self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
             let at = jmp_exit(&mut s.hot);
-            self.exit_to(s, block, at, pc, Some(site), ExitKind::CallSite);
+            self.exit_to(s, Exit::new(block, ExitKind::CallSite, pc, at), Some(site));
             return true;
         }
         let site = self.blocks.list.len() as u32;
@@ -58,6 +60,8 @@ impl<C: Client> Engine<C> {
         self.blocks.list.push(Block {
             pc,
             entry: s.hot.here(),
+            warm: s.hot.here(),
+            borrowed: 0,
             incoming: NONE,
             exit_count: 0,
             source: 0,
@@ -90,8 +94,13 @@ impl<C: Client> Engine<C> {
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
         if self.returns_kill_flags() {
-            s.hot.load_address(reg::R11, ret);
-            s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
+            if let Ok(short) = i32::try_from(ret) {
+                s.hot.bytes(&[0x48, 0x81, 0x3c, 0x24]); // cmp qword [rsp], ret
+                s.hot.d32(short);
+            } else {
+                s.hot.load_address(reg::R11, ret);
+                s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
+            }
             s.hot.jcc(cc::NE, miss);
         } else {
             s.hot.store_gs(off::SPILL_X, reg::RCX);
@@ -136,12 +145,26 @@ impl<C: Client> Engine<C> {
             self.cache.arena(s.arena).note(at, s.cold.here(), t.block);
             // SAFETY: a displacement that this chain emitted; nothing runs it yet.
             unsafe { crate::emit::patch_rel32(t.site, at) };
-            s.hot.pop_gs(return_slot(t.ret));
-            s.hot.push_address(t.ret, t.pool);
+            let landing = t.site + 4;
+            if let (Ok(ret), Ok(landing)) = (i32::try_from(t.ret), i32::try_from(landing)) {
+                s.hot.store_gs_imm64(return_slot(t.ret), landing);
+                s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
+                s.hot.d32(ret);
+            } else if t.target.is_some() {
+                s.hot.store_gs(off::SPILL_X, reg::R11);
+                s.hot.load_address(reg::R11, t.ret);
+                s.hot.bytes(&[0x4c, 0x89, 0x1c, 0x24]); // mov [rsp], r11
+                s.hot.load_address(reg::R11, landing);
+                s.hot.store_gs(return_slot(t.ret), reg::R11);
+                s.hot.load_gs(reg::R11, off::SPILL_X);
+            } else {
+                s.hot.pop_gs(return_slot(t.ret));
+                s.hot.push_address(t.ret, t.pool);
+            }
             match t.target {
                 Some(target) => {
                     let site = jmp_exit(&mut s.hot);
-                    self.direct_exit(s, t.block, site, target);
+                    self.direct_exit(s, t.block, site, target, 0);
                 }
                 None => self.emit_indirect(s, t.block, t.cached, true),
             }
@@ -170,6 +193,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         s.cold.align(8);
         let tag = s.cold.here();
@@ -285,6 +309,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         self.link(exit, id);
         self.indirect.insert(pc, exit);

@@ -71,7 +71,7 @@ impl Complex {
         };
         let mask = if ins.has_op_mask() { Mask::K(ins.op_mask().number() as u8) } else { Mask::None };
         let shape = if ins.is_string_instruction() {
-            string_shape(ins, size.size() as u64)?
+            string_shape(ins, ins.memory_size().size() as u64)?
         } else if m.index().is_vector_register() {
             // The other vector operand holds the data; in AVX2 a third one is the mask.
             let data = (0..ins.op_count()).map(|i| ins.op_register(i)).find(|r| r.is_vector_register());

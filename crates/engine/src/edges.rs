@@ -17,7 +17,7 @@ use crate::emit::{Asm, patch_rel32, reg};
 use crate::engine::Engine;
 use crate::events::{Emit, borrowed};
 use crate::instrument::{emit, spill, unspill};
-use crate::liveness::Ahead;
+use crate::liveness::{Ahead, Memo};
 use crate::state::{ThreadState, off};
 use crate::superblock::{End, Insn, Kind, Superblock};
 use crate::translate::{Streams, jmp_exit};
@@ -184,7 +184,7 @@ impl<C: Client> Engine<C> {
     /// Makes the stub for arrivals at `pc`.
     fn arrival(&mut self, pc: u64, id: u32, call: bool, edge: Option<Edge>) -> u64 {
         // (The stub outlives changes of the code there.)
-        let ahead = Ahead { regions: &self.regions, returns_kill: false, home: 0 };
+        let ahead = Ahead { regions: &self.regions, returns_kill: false, home: 0, memo: &Memo::none() };
         let flags_live = ahead.live(pc) != 0;
         let b = self.blocks.list[id as usize];
         let arena = self.cache.arena(b.arena.into());
@@ -236,6 +236,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         self.link(exit, id);
         if call {

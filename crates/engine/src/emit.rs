@@ -57,6 +57,26 @@ impl Asm {
         }
     }
 
+    /// Appends the `len` (at most 16) bytes of an instruction of the program at `pc`.
+    ///
+    /// # Safety
+    /// The instruction is readable. (Its page is, then, and bytes behind it in the same page are read and ignored.)
+    #[inline]
+    pub unsafe fn instruction(&mut self, pc: u64, len: usize) {
+        debug_assert!(len <= 16);
+        if pc & 0xfff > 0xff0 || self.room() < 16 {
+            // SAFETY: as the caller promises.
+            self.bytes(unsafe { core::slice::from_raw_parts(pc as *const u8, len) });
+            return;
+        }
+        // SAFETY: sixteen bytes of one readable page, into a stream with room for them.
+        unsafe {
+            let word = (pc as *const [u64; 2]).read_unaligned();
+            (self.cur as *mut [u64; 2]).write_unaligned(word);
+            self.cur = self.cur.add(len);
+        }
+    }
+
     /// Appends a 32-bit number.
     pub fn d32(&mut self, v: i32) {
         self.bytes(&v.to_le_bytes());
@@ -119,6 +139,13 @@ impl Asm {
         self.bytes(&[0x65, 0xc7, 0x04, 0x25]);
         self.d32(disp);
         self.d32(imm as i32);
+    }
+
+    /// `mov qword gs:[disp], imm`, sign-extended
+    pub fn store_gs_imm64(&mut self, disp: i32, imm: i32) {
+        self.bytes(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
+        self.d32(disp);
+        self.d32(imm);
     }
 
     /// `jmp gs:[disp]`

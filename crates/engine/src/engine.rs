@@ -8,6 +8,7 @@ use crate::block::{Blocks, ExitKind, NONE};
 use crate::cache::Cache;
 use crate::client::Client;
 use crate::events::Thread;
+use crate::liveness::Memo;
 use crate::lock::SpinLock;
 use crate::lookup::LowTables;
 use crate::pages::Pages;
@@ -46,6 +47,7 @@ pub struct Engine<C> {
     pub(crate) slabs: Slabs,
     pub(crate) signals: signal::Actions,
     pub(crate) sb: Superblock,
+    pub(crate) memo: Memo,
     pub(crate) live_before: Vec<u32>,
     pub(crate) live_exits: Vec<u32>,
     pub(crate) page_list: Vec<u64>,
@@ -100,6 +102,7 @@ impl<C: Client> Engine<C> {
 
     /// Flushes translations of a range of program addresses.
     pub(crate) fn flush(&mut self, start: u64, end: u64) {
+        self.memo.forget();
         for id in self.pages.take(start, end) {
             let b = self.blocks.list[id as usize];
             if !b.live {
@@ -174,7 +177,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
                 e.go_to(st, exit.target);
                 return;
             }
+            e.plan.hint = exit.lent;
             let to = e.go_to(st, exit.target);
+            e.plan.hint = 0;
             if to != NONE {
                 e.link(st.exit_id, to);
             }

@@ -104,6 +104,12 @@ impl Emit<'_> {
         }
     }
 
+    /// What tells clean calls at this site from those at others with the same scratch registers: code that makes one
+    /// may be shared by all sites of one context.
+    pub fn context(&self) -> u32 {
+        self.borrowed
+    }
+
     /// From here on flags may change. Emits nothing where nobody reads them.
     pub fn keep_flags(&mut self) {
         if self.flags_live && !self.flags_kept {

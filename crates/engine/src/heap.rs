@@ -8,9 +8,12 @@ use crate::lock::SpinLock;
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
 
-const CLASSES: usize = 17;
+/// The largest class is 64 KB; anything bigger is mapped singly.
+const CLASSES: usize = 13;
 const SMALLEST_SHIFT: usize = 4;
-const CHUNK_BYTES: usize = 1 << 20;
+/// At least as large as the largest class, so that an aligned block always fits.
+const CHUNK_BYTES: usize = 256 << 10;
+const _: () = assert!(1 << (CLASSES - 1 + SMALLEST_SHIFT) <= CHUNK_BYTES);
 
 struct Lists {
     free: [usize; CLASSES],
@@ -60,7 +63,8 @@ unsafe impl GlobalAlloc for Heap {
         }
         let at = l.cur.next_multiple_of(size);
         if at + size > l.end {
-            let Some(chunk) = sys::map_anonymous(0, (CHUNK_BYTES + size) as u64, sys::mm::RW, 0) else {
+            let bytes = (CHUNK_BYTES + size) as u64;
+            let Some(chunk) = sys::map_anonymous(0, bytes, sys::mm::RW, sys::mm::MAP_POPULATE) else {
                 return core::ptr::null_mut();
             };
             l.cur = chunk as usize;

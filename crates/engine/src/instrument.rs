@@ -10,6 +10,9 @@
 //!        mov r10, gs:[borrow+10*8]      ; all registers are the program's
 //!        last instruction
 //! ```
+//! A block that ends in a jump to a known address keeps them lent: the exit leads behind the spills of the next block
+//! if that lends the same ones (so that loops spill nothing), or through a stub that makes the difference.
+//!
 //! Because the block does not mention them, the slots hold their values all along: a fault or signal at a mapped
 //! address of the body takes them from there (`addrmap.rs`, `BORROWED`). A superblock ends early where too few
 //! registers would be left over.
@@ -43,6 +46,8 @@ pub(crate) struct Plan {
     pub scratch: [Reg; SCRATCH_MAX],
     /// The same, as bits; 0 when the block has no events.
     pub borrowed: u16,
+    /// Registers to lend by preference: those that the block before lends.
+    pub hint: u16,
 }
 
 impl Default for Plan {
@@ -55,6 +60,7 @@ impl Default for Plan {
             cursor: 0,
             scratch: [LENT[0]; SCRATCH_MAX],
             borrowed: 0,
+            hint: 0,
         }
     }
 }
@@ -98,8 +104,11 @@ impl<C: Client> Engine<C> {
         }
         needed |= events.calls && self.has_edges(sb);
         if needed {
-            let mut free = LENT.iter().copied().filter(|r| used >> r & 1 == 0);
             let plan = &mut self.plan;
+            let hint = plan.hint;
+            let preferred = LENT.iter().copied().filter(|r| hint >> r & 1 != 0);
+            let others = LENT.iter().copied().filter(|r| hint >> r & 1 == 0);
+            let mut free = preferred.chain(others).filter(|r| used >> r & 1 == 0);
             for slot in plan.scratch.iter_mut().take(events.scratch.max(1)) {
                 *slot = free.next().unwrap_or(LENT[0]);
                 plan.borrowed |= 1 << *slot;
@@ -107,17 +116,39 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// Lends registers at the start of a block.
-    pub(crate) fn lend(&mut self, s: &mut Streams, entry: u64) {
+    /// Lends registers at the start of block `id`; `lent` are where control falls into it.
+    pub(crate) fn lend(&mut self, s: &mut Streams, id: u32, lent: u16) {
         let borrowed = self.plan.borrowed;
-        if borrowed == 0 {
+        if borrowed | lent == 0 {
             return;
         }
-        if let Some(i) = self.sb.insns.first() {
-            self.maps.add(s.hot.here() - entry, i.ins.len(), Point::Before, 0);
+        if lent == 0 {
+            if let Some(i) = self.sb.insns.first() {
+                self.maps.add(0, i.ins.len(), Point::Before, 0);
+            }
+            spill(&mut s.hot, borrowed);
+        } else {
+            unspill(&mut s.hot, lent & !borrowed);
+            spill(&mut s.hot, borrowed & !lent);
+            // Those who come with nothing lent.
+            let entry = if borrowed == 0 { s.hot.here() } else { s.cold.here() };
+            if borrowed != 0 {
+                spill(&mut s.cold, borrowed);
+                let warm = s.hot.here();
+                s.cold.jmp(warm);
+            }
+            self.blocks.list[id as usize].entry = entry;
         }
-        spill(&mut s.hot, borrowed);
-        self.maps.set_borrowed(true);
+        self.blocks.list[id as usize].warm = s.hot.here();
+        self.maps.set_borrowed(borrowed != 0);
+    }
+
+    /// Registers that are lent where control falls out of the decoded superblock, or jumps to a known address.
+    pub(crate) fn lent_at_end(&self) -> u16 {
+        match self.sb.end {
+            End::Jump { .. } | End::Cond { .. } => self.plan.borrowed,
+            _ => 0,
+        }
     }
 
     /// Takes the registers back before the last instruction.

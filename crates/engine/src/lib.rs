@@ -39,6 +39,7 @@ pub mod lock;
 pub mod lookup;
 pub mod modrm;
 pub mod pages;
+mod prefault;
 pub mod region;
 mod sigcall;
 pub mod signal;

@@ -7,6 +7,7 @@ use crate::block::{Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, patch_rel32};
 use crate::engine::Engine;
+use crate::instrument::{spill, unspill};
 use crate::translate::exit_stub;
 
 impl<C: Client> Engine<C> {
@@ -17,6 +18,14 @@ impl<C: Client> Engine<C> {
 
     /// Makes exit `id` jump to block `to`.
     pub(crate) fn link(&mut self, id: u32, to: u32) {
+        self.link_in(None, id, to);
+    }
+
+    /// The same, while `cold` is the stream that stubs beside the exit go to.
+    ///
+    /// An exit may leave with registers lent to the client. A block with the same ones is entered behind its
+    /// spills; one with others through a stub that makes the difference.
+    pub(crate) fn link_in(&mut self, cold: Option<&mut Asm>, id: u32, to: u32) {
         let e = self.blocks.exits[id as usize];
         if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached)
             || e.to != NONE
@@ -24,27 +33,45 @@ impl<C: Client> Engine<C> {
         {
             return;
         }
-        let entry = self.blocks.list[to as usize].entry;
-        if self.in_reach(e.site, to) {
+        let b = self.blocks.list[to as usize];
+        let (goal, from, into) =
+            if e.lent == 0 { (b.entry, 0, 0) } else { (b.warm, e.lent & !b.borrowed, b.borrowed & !e.lent) };
+        if from | into == 0 && self.in_reach(e.site, to) {
             // SAFETY: `site` is a displacement that was aligned for patching when it was emitted.
-            unsafe { patch_rel32(e.site, entry) };
-        } else {
-            // Another arena: through a jump with a 64-bit address beside the exit.
-            let arena = self.cache.arena_of(e.site).expect("exits lie in arenas");
-            let a = self.cache.arena(arena);
-            if !a.has_room() {
-                return;
-            }
-            // SAFETY: the free part of the cold stream belongs to the holder of the engine lock.
-            let mut cold = unsafe { Asm::new(a.cold, a.cold_end()) };
-            let at = cold.here();
-            cold.bytes(&[0xff, 0x25, 0, 0, 0, 0]);
-            cold.q64(entry);
-            a.note_cold(at, e.from);
-            a.cold = cold.here();
-            // SAFETY: as above; the stub is complete before the patch makes it reachable.
-            unsafe { patch_rel32(e.site, at) };
+            unsafe { patch_rel32(e.site, goal) };
+            return self.add_incoming(to, id);
         }
+        // Another arena, or other registers: through a stub beside the exit.
+        let arena = self.cache.arena_of(e.site).expect("exits lie in arenas");
+        let a = self.cache.arena(arena);
+        if !a.has_room() {
+            return;
+        }
+        let stub = |cold: &mut Asm| {
+            let at = cold.here();
+            unspill(cold, from);
+            spill(cold, into);
+            if i32::try_from(goal.wrapping_sub(cold.here() + 5) as i64).is_ok() {
+                cold.jmp(goal);
+            } else {
+                cold.bytes(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [the next word]
+                cold.q64(goal);
+            }
+            at
+        };
+        let at = match cold {
+            Some(cold) => stub(cold),
+            None => {
+                // SAFETY: the free part of the cold stream belongs to the holder of the engine lock.
+                let mut cold = unsafe { Asm::new(a.cold, a.cold_end()) };
+                a.note_cold(cold.here(), e.from);
+                let at = stub(&mut cold);
+                self.cache.arena(arena).cold = cold.here();
+                at
+            }
+        };
+        // SAFETY: as above; the stub is complete before the patch makes it reachable.
+        unsafe { patch_rel32(e.site, at) };
         self.add_incoming(to, id);
     }
 
@@ -79,7 +106,7 @@ impl<C: Client> Engine<C> {
     fn cut_exit(&mut self, cold: &mut Asm, id: u32) {
         let e = self.blocks.exits[id as usize];
         let arena = self.cache.arena_of(e.site).expect("exits lie in arenas");
-        let stub = if e.stub != 0 { e.stub } else { exit_stub(cold, self.cache.arena(arena), id) };
+        let stub = if e.stub != 0 { e.stub } else { exit_stub(cold, self.cache.arena(arena), id, e.lent) };
         self.blocks.exits[id as usize].stub = stub;
         match e.kind {
             // SAFETY: a displacement aligned for patching.

@@ -9,7 +9,9 @@ use crate::pages::PAGE_SHIFT;
 use crate::region::Regions;
 use crate::superblock::{End, Kind, Superblock};
 use crate::sys::mm;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 
 /// The six arithmetic flags.
@@ -76,13 +78,45 @@ pub struct Ahead<'a> {
     pub returns_kill: bool,
     /// An address in the page whose change would be noticed.
     pub home: u64,
+    /// Earlier answers.
+    pub memo: &'a Memo,
+}
+
+/// Answers of [`Ahead::live`] about code that cannot change without [`Memo::forget`].
+pub struct Memo {
+    /// Address, generation, answer.
+    slots: Vec<Cell<(u64, u32, u32)>>,
+    generation: u32,
+}
+
+const MEMO_SLOTS: usize = 1 << 12;
+
+impl Default for Memo {
+    fn default() -> Self {
+        Memo { slots: vec![Cell::new((0, 0, 0)); MEMO_SLOTS], generation: 1 }
+    }
+}
+
+impl Memo {
+    /// One that keeps nothing.
+    pub fn none() -> Memo {
+        Memo { slots: Vec::new(), generation: 0 }
+    }
+
+    /// Code or its protection changed.
+    pub fn forget(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    fn slot(&self, pc: u64) -> Option<&Cell<(u64, u32, u32)>> {
+        self.slots.get((pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize)
+    }
 }
 
 impl Ahead<'_> {
     /// The bytes at `at`, as far as their change would be noticed.
     fn code(&self, at: u64, bytes: usize) -> &[u8] {
-        let writable = self.regions.get(at).is_none_or(|r| u64::from(r.prot) & mm::PROT_WRITE != 0);
-        let bytes = match (writable, at >> PAGE_SHIFT == self.home >> PAGE_SHIFT) {
+        let bytes = match (self.writable(at), at >> PAGE_SHIFT == self.home >> PAGE_SHIFT) {
             (false, _) => bytes,
             (true, true) => bytes.min(0x1000 - (at & 0xfff) as usize),
             (true, false) => return &[],
@@ -93,7 +127,25 @@ impl Ahead<'_> {
 
     /// The flags that may be read before they are written, starting at `pc`.
     pub fn live(&self, pc: u64) -> u32 {
-        self.look(pc, ALL, AHEAD_MAX, JUMPS_MAX)
+        let slot = self.memo.slot(pc);
+        if let Some((known, generation, live)) = slot.map(Cell::get)
+            && known == pc
+            && generation == self.memo.generation
+        {
+            return live;
+        }
+        let live = self.look(pc, ALL, AHEAD_MAX, JUMPS_MAX);
+        if let Some(slot) = slot
+            && !self.writable(pc)
+            && !self.writable(self.home)
+        {
+            slot.set((pc, self.memo.generation, live));
+        }
+        live
+    }
+
+    fn writable(&self, at: u64) -> bool {
+        self.regions.get(at).is_none_or(|r| u64::from(r.prot) & mm::PROT_WRITE != 0)
     }
 
     fn look(&self, pc: u64, mut open: u32, mut left: usize, mut jumps: usize) -> u32 {

@@ -333,7 +333,8 @@ mod tests {
 
     #[test]
     fn the_forms_that_clients_use() {
-        let cases: &[(&str, &dyn Fn(&mut Asm))] = &[
+        type Case<'a> = (&'a str, &'a dyn Fn(&mut Asm));
+        let cases: &[Case<'_>] = &[
             ("cmp gs:[r11*4+840h],r10d", &|a| {
                 a.alu_store(Alu::Cmp, Size::D, &Mem::gs_index(11, 2, 0x840), 10)
             }),

@@ -23,17 +23,31 @@ pub fn distinct(insns: impl Iterator<Item = (u64, usize)>, out: &mut Vec<u64>) {
 #[derive(Default)]
 pub struct Pages {
     map: BTreeMap<u64, Vec<u32>>,
+    /// Blocks of the page that was noted last, not yet in `map`.
+    recent: (u64, Vec<u32>),
     protected: BTreeSet<u64>,
 }
 
 impl Pages {
     /// Block `id` was made from bytes of this page.
     pub fn note(&mut self, page: u64, id: u32) {
-        self.map.entry(page >> PAGE_SHIFT).or_default().push(id);
+        if self.recent.0 != page {
+            self.settle();
+            self.recent.0 = page;
+        }
+        self.recent.1.push(id);
+    }
+
+    /// Moves what is in `recent` to its place.
+    fn settle(&mut self) {
+        if !self.recent.1.is_empty() {
+            self.map.entry(self.recent.0 >> PAGE_SHIFT).or_default().append(&mut self.recent.1);
+        }
     }
 
     /// Takes out all blocks of pages that touch `start..end`.
     pub fn take(&mut self, start: u64, end: u64) -> Vec<u32> {
+        self.settle();
         let mut ids = Vec::new();
         let range = start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT;
         while let Some((&page, _)) = self.map.range(range.clone()).next() {
@@ -59,7 +73,8 @@ impl Pages {
     }
 
     /// Has any block been made from a page in this range?
-    pub fn any(&self, start: u64, end: u64) -> bool {
+    pub fn any(&mut self, start: u64, end: u64) -> bool {
+        self.settle();
         self.map.range(start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT).next().is_some()
     }
 }

@@ -155,7 +155,7 @@ impl<C: Client> Engine<C> {
     pub(crate) fn mapped(&self, at: u64) -> Option<(u32, Mapped)> {
         let id = self.cache.block_at(at)?;
         let b = &self.blocks.list[id as usize];
-        let offset = at.checked_sub(b.entry)?;
+        let offset = at.checked_sub(b.base)?;
         if at > b.hot_end {
             return None;
         }
@@ -347,17 +347,17 @@ impl<C: Client> Engine<C> {
             st.target
         } else {
             match self.mapped(st.resume) {
-                Some((id, m)) => {
+                Some((id, m)) if !m.borrowed && !m.noted => {
                     self.cut(st, id, &m, st.gpr[gpr::RCX]);
                     m.pc
                 }
-                None if C::EVENTS.inline() => {
-                    // In the middle of instrumentation: step on from there.
+                _ if C::EVENTS.inline() => {
+                    // In the middle or at the end of instrumentation: step on from there.
                     uc.rip = st.resume;
                     uc.rflags |= TRAP_FLAG;
                     return;
                 }
-                None => bug::report(b"a signal found no program address", 0, st.resume),
+                _ => bug::report(b"a signal found no program address", 0, st.resume),
             }
         };
         uc.rip = pc;

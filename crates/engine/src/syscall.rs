@@ -89,6 +89,7 @@ impl<C: Client> Engine<C> {
             stub: 0,
             to: NONE,
             next_incoming: NONE,
+            lent: 0,
         });
         let hook = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, site);
@@ -323,6 +324,7 @@ impl<C: Client> Engine<C> {
         if sys::failed(r) {
             return r;
         }
+        self.memo.forget();
         match n {
             nr::MMAP if a[1] == 0 => {}
             nr::MMAP => {

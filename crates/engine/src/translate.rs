@@ -85,7 +85,10 @@ impl<C: Client> Engine<C> {
             crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
         }
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
+        self.blocks.keep_ahead();
+        self.maps.keep_ahead();
         let arena = self.cache.arena(a);
+        arena.keep_ahead();
         // SAFETY: the streams' free parts belong to whoever holds the engine lock.
         let mut s = unsafe {
             Streams {
@@ -100,6 +103,7 @@ impl<C: Client> Engine<C> {
         let mut first = NONE;
         let mut at = pc;
         let mut junction = NONE;
+        let mut lent = 0;
         for depth in 0..CHAIN_MAX {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             let mut sb = core::mem::take(&mut self.sb);
@@ -127,7 +131,7 @@ impl<C: Client> Engine<C> {
                 self.cut_junction(&mut s.cold, junction);
                 break;
             }
-            let id = self.block(&mut s);
+            let id = self.block(&mut s, lent);
             if junction != NONE {
                 self.blocks.exits[junction as usize].to = id;
                 self.add_incoming(id, junction);
@@ -136,13 +140,14 @@ impl<C: Client> Engine<C> {
                 first = id;
             }
             let Some(next) = self.after(&mut s, id) else { break };
+            lent = self.lent_at_end();
             let more = depth + 1 < CHAIN_MAX
                 && s.hot.room() > 1 << 18
                 && self.blocks.find(next).is_none()
                 && self.can_chain(next);
             if !more {
                 let site = jmp_exit(&mut s.hot);
-                self.direct_exit(&mut s, id, site, next);
+                self.direct_exit(&mut s, id, site, next, lent);
                 self.finish_block(&mut s, id);
                 break;
             }
@@ -155,10 +160,13 @@ impl<C: Client> Engine<C> {
                 stub: 0,
                 to: NONE,
                 next_incoming: NONE,
+                lent,
             });
             self.finish_block(&mut s, id);
+            self.plan.hint = lent;
             at = next;
         }
+        self.plan.hint = 0;
         self.tails(&mut s);
         let arena = self.cache.arena(a);
         arena.hot = s.hot.here();
@@ -172,13 +180,17 @@ impl<C: Client> Engine<C> {
     }
 
     /// Emits the body of the decoded superblock, up to its last instruction.
-    fn block(&mut self, s: &mut Streams) -> u32 {
+    ///
+    /// `lent`: registers that are lent where control falls into it.
+    fn block(&mut self, s: &mut Streams, lent: u16) -> u32 {
         let id = self.blocks.list.len() as u32;
         let entry = s.hot.here();
         let exits = self.blocks.exits.len() as u32;
         self.blocks.list.push(Block {
             pc: self.sb.pc,
             entry,
+            warm: entry,
+            base: entry,
             hot_end: entry,
             incoming: NONE,
             exits,
@@ -203,8 +215,12 @@ impl<C: Client> Engine<C> {
         let mut bump = None;
         if counting {
             self.client.block(&self.sb);
-            let ahead =
-                Ahead { regions: &self.regions, returns_kill: self.returns_kill_flags(), home: self.sb.pc };
+            let ahead = Ahead {
+                regions: &self.regions,
+                returns_kill: self.returns_kill_flags(),
+                home: self.sb.pc,
+                memo: &self.memo,
+            };
             liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
@@ -215,7 +231,7 @@ impl<C: Client> Engine<C> {
         }
         self.page_list = pages;
         let mut side = 0;
-        self.lend(s, entry);
+        self.lend(s, id, lent);
         let lent = (self.plan.borrowed, self.plan.scratch);
         for k in 0..n {
             let insn = self.sb.insns[k];
@@ -234,7 +250,9 @@ impl<C: Client> Engine<C> {
                 self.note_events(s, k, &insn);
             }
             if insn.kind == Kind::End {
-                self.take_back(s);
+                if self.lent_at_end() == 0 {
+                    self.take_back(s);
+                }
                 if noted {
                     self.maps.set_noted();
                 }
@@ -274,9 +292,6 @@ impl<C: Client> Engine<C> {
             && at == n
         {
             bump_counter(&mut s.hot, counter, dead, amount);
-        }
-        if self.sb.insns.last().is_none_or(|i| i.kind != Kind::End) {
-            self.take_back(s);
         }
         id
     }
@@ -328,7 +343,8 @@ impl<C: Client> Engine<C> {
             }
             _ => {
                 self.map_copy(entry, insn, at);
-                s.hot.bytes(bytes);
+                // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+                unsafe { s.hot.instruction(ins.ip(), ins.len()) };
                 if ins.flow_control() == FlowControl::Interrupt {
                     // Traps report the address behind them, which may be a junction.
                     self.maps.reopen();
@@ -382,7 +398,7 @@ impl<C: Client> Engine<C> {
 
     /// Emits what ends the superblock. Returns the address to go on at, if control falls out of the block.
     fn after(&mut self, s: &mut Streams, id: u32) -> Option<u64> {
-        let entry = self.blocks.list[id as usize].entry;
+        let entry = self.blocks.list[id as usize].base;
         let last = self.sb.insns.last().copied();
         let next = match self.sb.end {
             End::Jump { target } => {
@@ -398,7 +414,8 @@ impl<C: Client> Engine<C> {
                 self.map_copy(entry, &l, s.hot.here());
                 let site = cond_exit(&mut s.hot, &l);
                 let tail = self.tail_of(&l, target).map(|t| (t, true));
-                s.pending.push(Pending { site, target, counter: None, lent: Default::default(), tail });
+                let lent = (self.plan.borrowed, self.plan.scratch);
+                s.pending.push(Pending { site, target, counter: None, lent, tail });
                 Some(next)
             }
             End::Call { target, next } => {
@@ -493,8 +510,8 @@ impl<C: Client> Engine<C> {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         for p in core::mem::take(&mut s.pending) {
-            if p.counter.is_none() && p.lent.0 == 0 && p.tail.is_none() {
-                self.direct_exit(s, id, p.site, p.target);
+            if p.counter.is_none() && p.tail.is_none() {
+                self.direct_exit(s, id, p.site, p.target, p.lent.0);
                 continue;
             }
             let stub = s.cold.here();
@@ -506,39 +523,37 @@ impl<C: Client> Engine<C> {
             if let Some((edge, flags_live)) = p.tail {
                 self.note_exit_edge(s, edge, p.lent, flags_live);
             }
-            crate::instrument::unspill(&mut s.cold, p.lent.0);
             let site = jmp_exit(&mut s.cold);
-            self.direct_exit(s, id, site, p.target);
+            self.direct_exit(s, id, site, p.target, p.lent.0);
         }
         let first = self.blocks.list[id as usize].exits;
         self.blocks.list[id as usize].exit_count = (self.blocks.exits.len() as u32 - first) as u16;
     }
 
     /// Registers the jump with its displacement at `site` as an exit to `target`, linked if possible.
-    pub(crate) fn direct_exit(&mut self, s: &mut Streams, from: u32, site: u64, target: u64) -> u32 {
-        let to = self.blocks.find(target);
-        self.exit_to(s, from, site, target, to, ExitKind::Jump)
-    }
-
-    /// The same for a known block and another kind.
-    pub(crate) fn exit_to(
+    pub(crate) fn direct_exit(
         &mut self,
         s: &mut Streams,
         from: u32,
         site: u64,
         target: u64,
-        to: Option<u32>,
-        kind: ExitKind,
+        lent: u16,
     ) -> u32 {
-        let id = self.new_exit(Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE });
+        let to = self.blocks.find(target);
+        self.exit_to(s, Exit { lent, ..Exit::new(from, ExitKind::Jump, target, site) }, to)
+    }
+
+    /// The same for a known block and another kind.
+    pub(crate) fn exit_to(&mut self, s: &mut Streams, exit: Exit, to: Option<u32>) -> u32 {
+        let id = self.new_exit(exit);
         match to {
-            Some(to) if self.in_reach(site, to) => self.link(id, to),
+            Some(to) if self.in_reach(exit.site, to) => self.link_in(Some(&mut s.cold), id, to),
             _ => {
                 let arena = self.cache.arena(s.arena);
-                let stub = exit_stub(&mut s.cold, arena, id);
+                let stub = exit_stub(&mut s.cold, arena, id, exit.lent);
                 self.blocks.exits[id as usize].stub = stub;
                 // SAFETY: a displacement that this chain emitted; nothing runs it yet.
-                unsafe { patch_rel32(site, stub) };
+                unsafe { patch_rel32(exit.site, stub) };
             }
         }
         id
@@ -571,8 +586,9 @@ pub(crate) const GPR64: [Register; 16] = [
 ];
 
 /// A stub that asks the engine for exit `id`.
-pub(crate) fn exit_stub(cold: &mut Asm, arena: &Arena, id: u32) -> u64 {
+pub(crate) fn exit_stub(cold: &mut Asm, arena: &Arena, id: u32, lent: u16) -> u64 {
     let at = cold.here();
+    crate::instrument::unspill(cold, lent);
     cold.store_gs_imm32(off::EXIT_ID, id);
     cold.jmp(arena.to_exit);
     at

@@ -135,6 +135,7 @@ impl<C: Client> Engine<C> {
                 .print();
         }
         self.trust = Trust::Ended;
+        self.memo.forget();
         self.flush_all();
         // What returns find now are landings that may change flags: have them ask again.
         for slab in 0..self.slabs.taken as u32 {

@@ -44,6 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         flags: bits,
         fixed_bytes: wire::count::FIXED_BYTES,
         prepare: &counts::prepare,
+        duration: None,
     };
     let outcome = launch::run(&spec).map_err(mode::launch_failure)?;
     if args.engine_only {

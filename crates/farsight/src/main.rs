@@ -8,17 +8,20 @@ use clap::{Parser, Subcommand};
 
 mod browser;
 mod causal;
+mod cc;
 mod check;
 mod count;
 mod diff;
 mod exit;
 mod export;
+mod growth;
 mod import;
 mod merge;
 mod mode;
 mod output;
 mod profiles;
 mod report;
+mod span;
 mod started;
 mod view;
 
@@ -33,7 +36,12 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Causal(Box<causal::Args>),
+    Growth(growth::Args),
     Count(count::Args),
+    Span(span::Args),
+    Cc(cc::Args),
+    #[command(name = "c++")]
+    Cxx(cc::Args),
     Report(report::Args),
     Merge(merge::Args),
     Diff(diff::Args),
@@ -43,13 +51,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = span::as_wrapper() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
         Command::Causal(args) => causal::run(args),
+        Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
+        Command::Span(args) => span::run(args),
+        Command::Cc(args) => cc::run(args, span_kit::rewrite::Language::C),
+        Command::Cxx(args) => cc::run(args, span_kit::rewrite::Language::Cpp),
         Command::Report(args) => report::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Diff(args) => diff::run(args),

@@ -17,8 +17,10 @@ pub fn program(name: &OsStr) -> Program {
     };
     let path = found.canonicalize().unwrap_or(found);
     let modified = path.metadata().map_or(0, |m| m.mtime());
-    let build_id = fs::read(&path).ok().and_then(|bytes| {
-        let file = object::File::parse(bytes.as_slice()).ok()?;
+    // Only the headers and the note are read: compilers are files of 30 MB.
+    let build_id = fs::File::open(&path).ok().and_then(|file| {
+        let cache = object::ReadCache::new(file);
+        let file = object::File::parse(&cache).ok()?;
         Some(file.build_id().ok()??.to_vec())
     });
     Program {

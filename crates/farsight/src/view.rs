@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use profile::{Causal, Count, Data, Profile, Run};
+use profile::{Causal, Count, Data, Profile, Run, Span};
 use report::html::{CountRun, Page, PageRun};
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub enum View {
     Growth(GrowthView),
     /// What was executed.
     Count(CountView),
+    /// How parallel it was; each run by itself.
+    Span(SpanView),
     /// What making code faster would gain.
     Causal(CausalView),
 }
@@ -37,6 +39,14 @@ pub struct CountView {
     pub run: Run,
     /// Their data.
     pub count: Count,
+}
+
+/// One span run: spans of different runs do not add up.
+pub struct SpanView {
+    /// What is known of it besides its data.
+    pub run: Run,
+    /// Its data.
+    pub span: Span,
 }
 
 /// The views of all files, file by file: two files stay two.
@@ -58,6 +68,10 @@ pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
     let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
     views.extend(count_views(profile).into_iter().map(View::Count));
     views.extend(causal_views(profile).into_iter().map(View::Causal));
+    views.extend(profile.runs.iter().filter_map(|run| match &run.data {
+        Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
+        _ => None,
+    }));
     Ok(views)
 }
 
@@ -115,6 +129,7 @@ impl View {
             View::Causal(v) => {
                 report::terminal::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal))
             }
+            View::Span(v) => report::span::terminal(&v.run, &v.span),
         }
     }
 
@@ -124,6 +139,7 @@ impl View {
             View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::json::count(&v.run, &v.count),
             View::Causal(v) => report::json::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
+            View::Span(v) => report::span::json(&v.run, &v.span),
         }
     }
 }

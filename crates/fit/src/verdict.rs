@@ -17,6 +17,10 @@ const SIZES_CONFIDENT: usize = 6;
 const RANGE_MIN: f64 = 1.5;
 /// ... and for confidence.
 const RANGE_CONFIDENT: f64 = 4.0;
+/// Fewest sizes at which the growing part of the curve must show, for confidence ...
+const SHOWS_CONFIDENT: usize = 4;
+/// ... which it does from this share of the cost on.
+const SHOWS: f64 = 0.1;
 /// Probability of the class that makes a verdict confident ...
 const CONFIDENT: f64 = 0.95;
 /// ... together with this one of the number of regimes.
@@ -150,6 +154,11 @@ fn ends(class: Class, terms: &[Term]) -> Vec<f64> {
 
 /// Why no class can be named, if so.
 fn objection(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
+    let ratio = fit.range[1] / fit.range[0].max(1.0);
+    if points.distinct_seen < SIZES_CONFIDENT && ratio < RANGE_CONFIDENT {
+        let (sizes, ratio) = (points.distinct_seen, formula::number(ratio));
+        return Some(format!("too few distinct sizes: {sizes}, the largest {ratio} times the smallest"));
+    }
     let slope = Exponent::slope(points, (0, points.len()));
     let falls = slope.value < FALLING && slope.interval[1] < 0.0;
     if falls && law.regimes.iter().all(|regime| regime.class == Class::Constant) {
@@ -182,6 +191,10 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
             "{regimes}range too narrow: the largest size is {ratio} times the smallest{beyond}"
         ));
     }
+    let shows = sizes_with_growth(points, last);
+    if last.class != Class::Constant && shows < SHOWS_CONFIDENT {
+        return Some(format!("{regimes}the growth shows at too few sizes: {shows}{beyond}"));
+    }
     if fit.confidence < CONFIDENT {
         let rival = fit.alternatives.iter().find(|(class, _)| !same(*class, last.class));
         let (class, share) = rival.copied().unwrap_or((last.class, 0.0));
@@ -204,4 +217,17 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
         return Some(format!("exponential, but to the base of {} instead of 2", formula::number(base)));
     }
     None
+}
+
+/// At how many sizes of a regime its leading term is a visible part of the cost.
+fn sizes_with_growth(points: &Points, regime: &Regime) -> usize {
+    let Some((leading, lower)) = regime.terms.split_last() else { return 0 };
+    let visible = |n: f64| {
+        let rest: f64 = lower.iter().map(|term| term.at(n).abs()).sum();
+        let part = leading.at(n).abs();
+        part > SHOWS * (part + rest)
+    };
+    let mut sizes: Vec<f64> = points.n[regime.range.0..regime.range.1].to_vec();
+    sizes.dedup();
+    sizes.into_iter().filter(|n| visible(*n)).count()
 }

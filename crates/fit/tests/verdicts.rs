@@ -143,13 +143,27 @@ fn few_sizes_never_convince() {
     unknown(&over([10, 1000, 10, 1000], |n| n), "only two");
     unknown(&over([9, 10, 11, 12], |n| 100.0 + n), "range too narrow");
     unknown(&over((0..50).map(|i| 1000 + 2 * i), |n| 3.0 * n), "range too narrow");
-    for sizes in [&[10, 100, 1000][..], &[10, 100, 1000, 5000], &[5, 6, 7, 8, 9]] {
+    unknown(
+        &over([5, 6, 7, 8, 9], |n| 3.0 * n),
+        "too few distinct sizes: 5, the largest 1.8 times the smallest",
+    );
+    for sizes in [&[10, 100, 1000][..], &[10, 100, 1000, 5000]] {
         let fit = over(sizes.iter().copied(), |n| 3.0 * n);
         assert_eq!((fit.class, fit.verdict), (Some(Class::Linear), Verdict::Tentative), "{fit:?}");
         assert!(fit.reason.contains("too few distinct sizes"), "{fit:?}");
     }
     let fit = over((0..40).map(|i| 1000 + 40 * i), |n| 3.0 * n);
     assert!(fit.verdict == Verdict::Tentative && fit.reason.contains("range too narrow"), "{fit:?}");
+}
+
+/// What a copy routine costs: one branch more beyond 16 words. A single step is no exponential.
+#[test]
+fn a_step_does_not_convince() {
+    let sizes = [6, 7, 8, 9, 10, 12, 15, 16, 20, 22, 32];
+    let fit = over(sizes, |n| if n > 16.0 { 6.0 } else { 3.0 });
+    assert_ne!(fit.verdict, Verdict::Confident, "{fit:?}");
+    let fit = over(sizes, |n| if n > 30.0 { 6.0 } else { 3.0 });
+    assert!(fit.class == Some(Class::Constant) || fit.verdict != Verdict::Confident, "{fit:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ fn main() {
         flags,
         fixed_bytes: wire::count::FIXED_BYTES,
         prepare: &launch::counts::prepare,
+        duration: None,
     };
     match launch::run(&spec) {
         Ok(o) => {

@@ -14,6 +14,8 @@ mod ended;
 mod error;
 mod inherited;
 mod inject;
+pub mod log;
+pub mod plain;
 pub mod preloaded;
 mod program;
 mod relay;

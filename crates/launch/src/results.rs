@@ -64,14 +64,15 @@ impl Results {
     }
 
     /// A copy of the value at `offset`. The program may still write: torn values are possible until it has ended.
-    pub(crate) fn get<T: Copy>(&self, offset: u64) -> T {
+    pub fn get<T: Copy>(&self, offset: u64) -> T {
         let at = offset as usize;
         assert!(at + size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
         // SAFETY: inside the mapping and aligned; only called for types of `wire`, valid for any bits.
         unsafe { self.base.add(at).cast::<T>().read_volatile() }
     }
 
-    pub(crate) fn put<T: Copy>(&self, offset: u64, value: T) {
+    /// Writes a value before the program runs.
+    pub fn put<T: Copy>(&self, offset: u64, value: T) {
         let at = offset as usize;
         assert!(at + size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
         // SAFETY: inside the mapping and aligned; before the program runs, so nothing else touches it.
@@ -79,7 +80,7 @@ impl Results {
     }
 
     /// `n` values from `offset` on.
-    pub(crate) fn slice<T: Copy>(&self, offset: u64, n: usize) -> &[T] {
+    pub fn slice<T: Copy>(&self, offset: u64, n: usize) -> &[T] {
         let at = offset as usize;
         assert!(at + n * size_of::<T>() <= self.bytes && at.is_multiple_of(align_of::<T>()));
         // SAFETY: inside the mapping and aligned; called after the program has ended, so nothing writes.

@@ -11,7 +11,7 @@ use crate::tracee::Tracee;
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wire::slab;
 
 /// What to run, and how.
@@ -26,6 +26,8 @@ pub struct Spec<'a> {
     pub fixed_bytes: u64,
     /// Writes the header of the shared memory.
     pub prepare: &'a dyn Fn(&Results),
+    /// When to end the program, as Ctrl-C would; it is killed two seconds later if it stays.
+    pub duration: Option<Duration>,
 }
 
 /// A finished run.
@@ -69,9 +71,16 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome, LaunchError> {
     }
     drop(fd);
     let started = Instant::now();
+    const GRACE: Duration = Duration::from_secs(2);
+    let mut deadline = spec.duration.map(|d| (started + d, libc::SIGINT));
     let usage = loop {
-        if let Some(usage) = relay.wait(pid, started, None)? {
+        if let Some(usage) = relay.wait(pid, started, deadline.map(|d| d.0))? {
             break usage;
+        }
+        if let Some((_, signal)) = deadline {
+            // SAFETY: our own child, not yet waited for.
+            unsafe { libc::kill(pid, signal) };
+            deadline = (signal == libc::SIGINT).then(|| (Instant::now() + GRACE, libc::SIGKILL));
         }
     };
     Ok(Outcome {

@@ -14,8 +14,9 @@ use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
 use crate::run::Data;
+use crate::span::Span;
 use crate::varint::{Bad, Decode};
-use crate::{causal_section, count_section, growth_section};
+use crate::{causal_section, count_section, growth_section, span_section};
 
 /// The number of the growth mode, and the kind of its sections.
 const GROWTH: (u32, u32) = (1, 2);
@@ -23,7 +24,9 @@ const GROWTH: (u32, u32) = (1, 2);
 const COUNT: (u32, u32) = (2, 3);
 /// The number of the causal mode, and the kind of its sections.
 const CAUSAL: (u32, u32) = (3, 4);
-const KNOWN: [(u32, u32); 3] = [GROWTH, COUNT, CAUSAL];
+/// The number of the span mode, and the kind of its sections.
+const SPAN: (u32, u32) = (5, 6);
+const KNOWN: [(u32, u32); 4] = [GROWTH, COUNT, CAUSAL, SPAN];
 
 /// Whether the number is that of a mode of this version.
 pub fn is_mode(mode: u32) -> bool {
@@ -38,8 +41,9 @@ pub fn is_kind(kind: u32) -> bool {
 /// What to call sections of a kind for which [`is_kind`] holds.
 pub fn kind_name(kind: u32) -> &'static str {
     match kind {
-        kind if kind == GROWTH.1 => "growth",
-        kind if kind == CAUSAL.1 => "experiments",
+        k if k == GROWTH.1 => "growth",
+        k if k == CAUSAL.1 => "experiments",
+        k if k == SPAN.1 => "work and span",
         _ => "counts",
     }
 }
@@ -69,6 +73,10 @@ pub fn encode(data: &Data) -> Result<Option<Encoded>, Invalid> {
             causal.validate()?;
             (CAUSAL, causal_section::encode(causal))
         }
+        Data::Span(span) => {
+            span.validate()?;
+            (SPAN, span_section::encode(span))
+        }
         Data::Opaque(_) => return Ok(None),
     };
     Ok(Some(Encoded { mode, kind, payloads }))
@@ -89,6 +97,7 @@ enum Known {
     Growth(Growth),
     Count(Count),
     Causal(Causal),
+    Span(Span),
 }
 
 impl Facts {
@@ -110,6 +119,14 @@ impl Facts {
                 unknown_fields: part.unknown_fields,
             });
         }
+        if kind == SPAN.1 {
+            let part = span_section::decode(payload)?;
+            return Ok(Facts {
+                data: Known::Span(part.span),
+                announced: part.sites_total,
+                unknown_fields: part.unknown_fields,
+            });
+        }
         let part = count_section::decode(payload)?;
         Ok(Facts {
             data: Known::Count(part.count),
@@ -124,6 +141,7 @@ impl Facts {
             Known::Growth(_) => GROWTH.0,
             Known::Count(_) => COUNT.0,
             Known::Causal(_) => CAUSAL.0,
+            Known::Span(_) => SPAN.0,
         }
     }
 
@@ -141,6 +159,13 @@ impl Facts {
             {
                 a.experiments.extend(b.experiments);
             }
+            (Known::Span(a), Known::Span(b))
+                if (a.model, a.unit, span_section::head(a)) == (b.model, b.unit, span_section::head(&b)) =>
+            {
+                a.sites.extend(b.sites);
+                a.path.extend(b.path);
+                a.measured.extend(b.measured);
+            }
             _ => return Err(CONTRADICTS),
         }
         self.announced = later.announced;
@@ -153,6 +178,7 @@ impl Facts {
             Known::Growth(growth) => growth.routines.len() as u64,
             Known::Count(count) => count.functions.len() as u64,
             Known::Causal(causal) => causal.experiments.len() as u64,
+            Known::Span(span) => span.sites.len() as u64,
         }
     }
 
@@ -161,6 +187,7 @@ impl Facts {
             Known::Growth(growth) => growth.validate(),
             Known::Count(count) => count.validate(),
             Known::Causal(causal) => causal.validate(),
+            Known::Span(span) => span.validate(),
         }
     }
 
@@ -187,6 +214,7 @@ impl Facts {
                 Known::Growth(growth) => growth.normalize(),
                 Known::Count(count) => count.normalize(),
                 Known::Causal(causal) => causal.normalize(),
+                Known::Span(span) => span.normalize(),
             }
         }
         self.into_data()
@@ -197,6 +225,7 @@ impl Facts {
             Known::Growth(growth) => Data::Growth(growth),
             Known::Count(count) => Data::Count(count),
             Known::Causal(causal) => Data::Causal(causal),
+            Known::Span(span) => Data::Span(span),
         }
     }
 }

@@ -25,6 +25,8 @@ pub mod merge;
 pub mod run;
 mod run_section;
 mod section;
+pub mod span;
+mod span_section;
 mod varint;
 
 pub use canon::Invalid;
@@ -35,6 +37,7 @@ pub use format::{Loaded, decode, encode, salvage};
 pub use growth::{Composition, Cost, Growth, Identity, Metric, Point, Routine, ThreadCost, ThreadPoints};
 pub use merge::{MergeError, combine, merge};
 pub use run::{Data, Exit, Opaque, OpaqueSection, Program, Run, RunId};
+pub use span::{Model, Site, SiteKind, Span};
 
 /// One `.farsight` file: one or more runs of one or more programs, in the order in which they were made.
 #[derive(Debug, Clone, PartialEq, Default)]

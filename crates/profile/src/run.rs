@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
+use crate::span::Span;
 
 /// Tells runs apart, so that merging a file with itself changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +107,8 @@ pub enum Data {
     Count(Count),
     /// What making code faster would gain.
     Causal(Causal),
+    /// Work and span, per call site.
+    Span(Span),
     /// A mode that this version of Farsight does not know, kept as it was written.
     Opaque(Opaque),
 }

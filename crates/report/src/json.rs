@@ -144,7 +144,7 @@ pub fn check(run: &Run, results: &[(Rule, Vec<Finding<'_, '_>>)]) -> Value {
 }
 
 /// What every document of a run begins with.
-fn header(run: &Run) -> Map<String, Value> {
+pub(crate) fn header(run: &Run) -> Map<String, Value> {
     object(json!({
         "farsight": INTERFACE_VERSION,
         "kind": kind(&run.data),
@@ -161,6 +161,7 @@ fn kind(data: &Data) -> &'static str {
         Data::Growth(_) => "growth",
         Data::Causal(_) => "causal",
         Data::Count(_) => "count",
+        Data::Span(_) => "span",
         _ => "other",
     }
 }
@@ -296,11 +297,11 @@ fn number(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
 
-fn text(s: &str) -> Option<&str> {
+pub(crate) fn text(s: &str) -> Option<&str> {
     (!s.is_empty()).then_some(s)
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),

@@ -10,6 +10,7 @@
 pub mod html;
 pub mod json;
 mod plot;
+pub mod span;
 mod table;
 pub mod terminal;
 mod units;

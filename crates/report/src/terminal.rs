@@ -404,7 +404,7 @@ fn reason(fit: &Fit) -> &str {
     if fit.reason.is_empty() { "the fit is not sure enough" } else { &fit.reason }
 }
 
-fn problems(out: &mut String, run: &Run) {
+pub(crate) fn problems(out: &mut String, run: &Run) {
     for problem in &run.problems {
         out.push_str(&format!("note: {}\n", printable(problem)));
     }

@@ -5,8 +5,14 @@
 //! library) and this crate includes the results.
 #![forbid(unsafe_code)]
 
+/// The engine with the growth client: a position-independent static executable.
+pub static GROWTH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/growth.blob"));
+
 /// The engine with the counting client: a position-independent static executable.
 pub static COUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/count.blob"));
 
 /// The causal runtime: a library to preload.
 pub static CAUSAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causal.blob"));
+
+/// The engine with the client that logs every event; for tests.
+pub static LOG: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/log.blob"));

@@ -6,3 +6,4 @@
 
 pub mod classify;
 pub mod step;
+pub mod trace;

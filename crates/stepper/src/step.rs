@@ -30,6 +30,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::classify::{Effect, classify};
+use crate::trace::{self, Step};
 
 /// Five sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -56,6 +57,9 @@ pub struct Report {
     pub threads: Vec<Counts>,
     /// Exit status, or 128 + signal.
     pub exit: i32,
+    /// Each thread's instructions one by one, if asked for.
+    #[serde(skip)]
+    pub traces: Vec<Vec<Step>>,
 }
 
 #[derive(Default)]
@@ -65,6 +69,11 @@ struct Thread {
     next: Option<Effect>,
     pc: u64,
     rcx: u64,
+    /// For a trace: the instruction's bytes and the registers before it.
+    bytes: [u8; 15],
+    before: Option<libc::user_regs_struct>,
+    trace: Vec<Step>,
+    repeating: bool,
     /// The next SIGTRAP is the stop at a handler's entry: nothing was executed.
     at_handler: bool,
     /// Already resumed once.
@@ -73,8 +82,21 @@ struct Thread {
 
 /// Runs `command` to its end, without address randomization, and counts.
 pub fn run(command: &[String]) -> Result<Report> {
+    run_with(Command::new, command, false)
+}
+
+/// The same with a command of the caller's making (environment, folder), and a trace of each thread.
+pub fn trace(make: impl FnOnce(&str) -> Command, command: &[String]) -> Result<Report> {
+    run_with(|program: &str| make(program), command, true)
+}
+
+fn run_with<'a>(
+    make: impl FnOnce(&'a str) -> Command,
+    command: &'a [String],
+    tracing: bool,
+) -> Result<Report> {
     let (program, args) = command.split_first().context("no program given")?;
-    let mut child = Command::new(program);
+    let mut child = make(program);
     child.args(args);
     // SAFETY:
     // - runs between fork and exec: both are plain system calls, no allocation, no locks.
@@ -100,6 +122,7 @@ pub fn run(command: &[String]) -> Result<Report> {
         threads: BTreeMap::new(),
         order: vec![main],
         decoded: HashMap::new(),
+        tracing,
     };
     stepper.threads.insert(main, Thread::default());
     stepper.resume(main, None)?;
@@ -112,6 +135,7 @@ struct Stepper {
     threads: BTreeMap<Pid, Thread>,
     order: Vec<Pid>,
     decoded: HashMap<[u8; 15], Option<Effect>>,
+    tracing: bool,
 }
 
 impl Stepper {
@@ -164,6 +188,14 @@ impl Stepper {
         if std::mem::take(&mut thread.at_handler) {
             return self.resume(pid, None);
         }
+        if let (true, Some(before)) = (self.tracing && thread.next.is_some(), &thread.before) {
+            let new = trace::step(&thread.bytes, before, &regs);
+            match thread.trace.last_mut() {
+                Some(last) if new.repeated && thread.repeating => last.grow(&new),
+                _ => thread.trace.push(new.clone()),
+            }
+            thread.repeating = new.repeated && regs.rip == before.rip;
+        }
         if let Some(effect) = thread.next {
             if effect.rep {
                 let iterations = thread.rcx.wrapping_sub(regs.rcx);
@@ -192,6 +224,9 @@ impl Stepper {
         let effect = *self.decoded.entry(bytes).or_insert_with(|| classify(&bytes[..got], regs.rip));
         let thread = self.threads.get_mut(&pid).context("unknown thread")?;
         (thread.next, thread.pc, thread.rcx, thread.started) = (effect, regs.rip, regs.rcx, true);
+        if self.tracing {
+            (thread.bytes, thread.before) = (bytes, Some(regs));
+        }
         match ptrace::step(pid, signal) {
             // Gone between stop and step: another thread ended the process. Its end is reported by wait.
             Err(nix::errno::Errno::ESRCH) => Ok(()),
@@ -219,7 +254,8 @@ impl Stepper {
             totals.stores += t.stores;
             totals.calls += t.calls;
         }
-        Report { totals, threads, exit }
+        let traces = self.order.iter().filter_map(|p| self.threads.get(p)).map(|t| t.trace.clone()).collect();
+        Report { totals, threads, exit, traces }
     }
 }
 

@@ -11,6 +11,8 @@
 pub mod boot;
 pub mod causal;
 pub mod count;
+pub mod growth;
+pub mod log;
 pub mod slab;
 
 /// Version of every layout in this crate.

@@ -1,0 +1,202 @@
+//! `farsight span`: work, span and parallelism, in all and of every call site.
+//!
+//! A Rust program is built anew, in a folder of ours, with its rayon reporting to us; `cargo` in the command is the
+//! sign. Other programs must bring the runtime with them or load it: see `docs/span.md`.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use profile::span::Measured;
+use profile::{Data, Run};
+use span_kit::collect::{self, Record};
+use span_kit::openmp::{self, OpenMp};
+use span_kit::{burden, cargo, cc};
+
+use crate::exit::{Failure, Kind};
+use crate::mode::{self, ModeArgs};
+
+/// Work, span and parallelism of every call site: how far the program can scale, and what limits it
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    mode: ModeArgs,
+    /// What costs are: time, without what preemption took
+    #[arg(long, value_enum, default_value_t = Cost::Time)]
+    cost: Cost,
+    /// Let parallel iterators split as they would on this many processors, whatever this machine has
+    #[arg(long, value_name = "N")]
+    model_cores: Option<u32>,
+    /// One worker: no stealing, the cleanest times
+    #[arg(long)]
+    serial: bool,
+    /// Also run natively with these numbers of processors, and report the speedups: 1,2
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    measure: Vec<u32>,
+    /// What handing over a task costs, in nanoseconds; measured on this machine if not given
+    #[arg(long, value_name = "NS")]
+    burden: Option<u64>,
+    /// Time as the clock shows it, preemption included, for comparisons
+    #[arg(long, hide = true)]
+    raw_clock: bool,
+}
+
+/// What to charge.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Cost {
+    /// Processor time by the time-stamp counter.
+    Time,
+}
+
+/// If cargo called us as its rustc wrapper: the compiler's exit code.
+pub fn as_wrapper() -> Option<ExitCode> {
+    std::env::var_os(cargo::SOURCE_FOLDER)?;
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let compiler = args.first()?.to_str().map(|a| a.rsplit('/').next().unwrap_or(a))?;
+    if !(compiler.contains("rustc") || compiler.contains("clippy-driver") || args[0].to_str()?.contains('/'))
+    {
+        return None;
+    }
+    Some(cargo::wrap(&args).unwrap_or_else(|e| {
+        eprintln!("farsight: {e}");
+        ExitCode::from(101)
+    }))
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let Cost::Time = args.cost;
+    let recording = args.mode.begin("span")?;
+    let out = tempfile::tempdir().context("cannot make a folder for the records")?;
+    let command = &args.mode.command;
+    let by_cargo = Path::new(&command[0]).file_name().is_some_and(|n| n == "cargo");
+    let burden_ns = args.burden.unwrap_or_else(burden::measure);
+    let mut env: Vec<(OsString, OsString)> = vec![
+        ("FARSIGHT_SPAN_OUT".into(), out.path().into()),
+        ("FARSIGHT_SPAN_BURDEN".into(), burden_ns.to_string().into()),
+    ];
+    if let Some(n) = args.model_cores {
+        env.push(("FARSIGHT_SPAN_MODEL_CORES".into(), n.to_string().into()));
+    }
+    if args.raw_clock {
+        env.push(("FARSIGHT_SPAN_CLOCK".into(), "raw".into()));
+    }
+    if args.serial {
+        env.extend(workers(1));
+    }
+    let mut target = None;
+    if by_cargo {
+        let us = std::env::current_exe().context("cannot find the farsight executable")?;
+        let build = cargo::prepare(&us).context("cannot prepare the build")?;
+        env.extend(build.env);
+        target = Some(build.target);
+    } else {
+        // For programs that bring no runtime along: they are one strand, which is an answer too.
+        let kit = cc::kit().context("cannot unpack the runtime")?;
+        let mut preload = OsString::from(kit.join("lib").join(cc::LIBRARY));
+        match launch::find(&command[0]).map_or(OpenMp::AsItIs, |program| openmp::needs(&program)) {
+            OpenMp::AsItIs => {}
+            OpenMp::Instead(library) => {
+                preload.push(":");
+                preload.push(library);
+            }
+            OpenMp::Missing => args.mode.say(
+                "the program uses gcc's OpenMP runtime, which reports nothing, and LLVM's is not installed (Debian and \
+                 Ubuntu: apt install libomp5; Fedora: dnf install libomp)",
+            ),
+        }
+        if let Some(n) = args.model_cores {
+            env.push(("OMP_NUM_THREADS".into(), n.to_string().into()));
+        }
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        env.push(("LD_PRELOAD".into(), preload));
+    }
+    let usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+    let (mut records, mut problems) = collect::read(out.path()).context("cannot read the records")?;
+    // Build scripts that use rayon are not the program.
+    if let Some(target) = &target {
+        let scripts = |r: &Record| {
+            Path::new(&r.program).strip_prefix(target).is_ok_and(|p| p.iter().any(|c| c == "build"))
+        };
+        records.retain(|r| !scripts(r));
+    }
+    // Of helpers that a program started, only those that forked tasks say something.
+    if records.iter().any(|r| r.span.spawns > 0) {
+        records.retain(|r| r.span.spawns > 0);
+    } else {
+        records.sort_by_key(|r| std::cmp::Reverse(r.span.work));
+        records.truncate(1);
+    }
+    if records.is_empty() {
+        if usage.ended != launch::Ended::Code(0) {
+            return Ok(ExitCode::from(usage.ended.shell_code() as u8));
+        }
+        return Err(Failure::error(Kind::Unavailable, anyhow!("{}", nothing(target.as_deref()))));
+    }
+    let mut runs = Vec::new();
+    for mut record in records {
+        if !args.measure.is_empty() {
+            record.span.measured = natively(args, &record, by_cargo, &mut problems);
+        }
+        let mut run: Run = recording.run(Data::Span(record.span))?;
+        run.exit = mode::exit_of(usage.ended);
+        run.wall_ns = usage.wall_ns;
+        run.cpu_ns = usage.cpu_ns;
+        run.problems = record.problems;
+        run.problems.append(&mut problems);
+        if by_cargo {
+            run.program = crate::started::program(record.program.as_ref());
+        }
+        runs.push(run);
+    }
+    recording.finish(runs)
+}
+
+/// Why there is no record, as far as can be told.
+fn nothing(target: Option<&Path>) -> String {
+    match target {
+        Some(target) if !cargo::has_rayon(target) => {
+            "the program left no record: nothing in its build uses rayon, so it has no parallelism that farsight could \
+             see; OpenMP and Cilk programs are run by themselves, not by cargo"
+                .into()
+        }
+        Some(_) => "the program left no record: it uses rayon, but did not run, or did not end by exit".into(),
+        None => "the program left no record: it is statically linked, or did not end by exit; run Rust programs as \
+                 farsight span -- cargo run --release"
+            .into(),
+    }
+}
+
+/// Variables that give every runtime that many workers.
+fn workers(n: u32) -> [(OsString, OsString); 3] {
+    ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "CILK_NWORKERS"].map(|k| (k.into(), n.to_string().into()))
+}
+
+/// Runs the program as it is with different numbers of processors; the shortest of three runs each.
+fn natively(args: &Args, record: &Record, by_cargo: bool, problems: &mut Vec<String>) -> Vec<Measured> {
+    let mut command = args.mode.command.clone();
+    if by_cargo {
+        // The arguments of the program are behind the second "--" of `cargo run`.
+        let own = command.iter().skip(1).position(|a| a == "--").map_or(command.len(), |at| at + 2);
+        let rest: Vec<OsString> = command.drain(own.min(command.len())..).collect();
+        command = std::iter::once(OsString::from(&record.program)).chain(rest).collect();
+    }
+    let mut measured = Vec::new();
+    for &n in &args.measure {
+        let env: Vec<_> = workers(n).into_iter().collect();
+        let mut best: Option<u64> = None;
+        for _ in 0..3 {
+            match launch::plain::run(&command, &env) {
+                Ok(usage) => best = Some(best.map_or(usage.wall_ns, |b| b.min(usage.wall_ns))),
+                Err(e) => problems.push(format!("cannot measure with {n} processors: {e}")),
+            }
+        }
+        measured.extend(best.map(|wall_ns| Measured { processors: n.into(), wall_ns }));
+    }
+    measured.sort_by_key(|m| m.processors);
+    measured.dedup_by_key(|m| m.processors);
+    measured
+}

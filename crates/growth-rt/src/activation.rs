@@ -1,0 +1,561 @@
+//! One thread's pending activations: what emitted code does at calls and returns, written out in Rust, and what it
+//! leaves to slow paths.
+//!
+//! Frames lie in the thread's slab and are written by emitted code; the algorithm is `inputsize::core::stack`, on raw
+//! memory. Frame 0 is a sentinel below the root: it ends searches and takes what the root passes on.
+//!
+//! # Which activations are over
+//! A frame holds the address of its return address. At a call or a tail call to a routine whose return address is at
+//! `sp`, frames at or below `sp` are over: they returned in ways that nobody saw (longjmp, exceptions, a tail call, the
+//! binder of the dynamic linker). At a return from `sp` likewise those below it, then the one at it. A return below
+//! the top frame is none of an activation and is ignored.
+//!
+//! # Rare facts
+//! Frames that need more than that at their end (induced reads, the outermost folded work, handlers) are chained from
+//! [`Hot::cold`], youngest first. A return compares its frame with that one word.
+
+use crate::cost::ticks;
+use crate::ingest::Ingest;
+use crate::layout::*;
+use crate::process::Process;
+use alloc::vec::Vec;
+use inputsize::Cell;
+use inputsize::core::coherence::{self, Origin};
+use inputsize::core::shadow::{Mark, Shadow, Slot};
+use inputsize::record::RARE;
+use inputsize::renumber::rank;
+use wire::growth::{Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
+
+/// Words kept free at the end of the record buffer: one entry with rare facts, and one plain.
+const LOG_SLACK_BYTES: u64 = 128;
+
+/// The index of a thread that is not counted: the child of a vfork, which runs in its parent's memory.
+const UNCOUNTED: u32 = u32::MAX >> 1;
+
+/// A thread's own state. Emitted code shares [`Hot`] and the frames with it, in the same thread.
+pub struct Local {
+    /// The process.
+    pub process: &'static Process,
+    hot: *mut Hot,
+    slab: u64,
+    slot: Slot,
+    thread: u32,
+    tid: u32,
+    ingest: Ingest,
+    /// The stamp of the root.
+    first_stamp: u32,
+}
+
+impl Local {
+    /// Prepares the slab of a thread that is about to start at `root`. `None` when there is no memory.
+    pub fn start(process: &'static Process, slab: u64, tid: u32, root: u32, counts: bool) -> Option<Local> {
+        let slot = process.slot_of(slab);
+        if !process.map.take(slot) || !process.map_window(slot, slab) {
+            return None;
+        }
+        let thread = if counts { process.shared.add_thread(tid, slot as u32) } else { UNCOUNTED };
+        let hot = (slab + HOT_OFFSET) as *mut Hot;
+        let first_stamp = if process.stamp_bits >= 32 { 1 } else { u32::MAX - (1 << process.stamp_bits) + 2 };
+        let mark = Mark::exclusive(slot);
+        let me = if slot < Mark::SLOTS { mark.0 } else { FOLDED_MARK as u8 };
+        let me = u64::from(me) * 0x0101_0101_0101_0101;
+        let log = slab + HOT_OFFSET + LOG_OFFSET;
+        let mask = process.map.mask();
+        let root_frame = slab + FRAMES + 64;
+        let value = Hot {
+            ssp: root_frame,
+            top: both(first_stamp),
+            caller: both(first_stamp),
+            counter: both(first_stamp),
+            log,
+            log_end: log + LOG_BYTES - LOG_SLACK_BYTES,
+            mask,
+            mask_on: mask,
+            marks: process.map.marks(),
+            sharers: process.map.sharers_base(),
+            my_bit: 1 << slot.min(63),
+            // Bit 63 stands for several.
+            only_me: if slot < 63 { 1 << slot } else { u64::MAX },
+            me,
+            me_on: me,
+            one: ONE,
+            thread: thread.into(),
+            stolen: if process.cost == Cost::Time { ticks() } else { 0 },
+            ..Hot::default()
+        };
+        let frame = Frame { stamp: both(first_stamp), sp: u64::MAX, routine: root, ..Frame::default() };
+        // SAFETY: the window and the frames of this slab were just mapped, and its thread does not run yet.
+        unsafe {
+            hot.write(value);
+            (root_frame as *mut Frame).sub(1).write(frame);
+            (root_frame as *mut Frame).write(frame);
+        }
+        let ingest = Ingest::new(process.shared.points(), thread, process.metric == Metric::Both);
+        Some(Local { process, hot, slab, slot, thread, tid, ingest, first_stamp })
+    }
+
+    /// Does some of the profiler's own work: where costs are time, what it takes is not the program's.
+    pub fn own_work<R>(&mut self, work: impl FnOnce(&mut Local) -> R) -> R {
+        if self.process.cost != Cost::Time {
+            return work(self);
+        }
+        let start = ticks();
+        let result = work(self);
+        self.hot().stolen += ticks().wrapping_sub(start);
+        result
+    }
+
+    /// The words that emitted code works with.
+    #[expect(clippy::mut_from_ref, reason = "raw memory shared with emitted code of the same thread")]
+    pub fn hot(&self) -> &mut Hot {
+        // SAFETY: mapped by `start`; only this thread writes it, and no reference is kept across calls.
+        unsafe { &mut *self.hot }
+    }
+
+    fn top(&self) -> *mut Frame {
+        self.hot().ssp as *mut Frame
+    }
+
+    #[expect(clippy::mut_from_ref, reason = "raw memory shared with emitted code of the same thread")]
+    fn frame(&self, at: *mut Frame) -> &mut Frame {
+        // SAFETY: addresses of frames come from `ssp` and the chain, hence lie between the sentinel and the top.
+        unsafe { &mut *at }
+    }
+
+    #[expect(clippy::mut_from_ref, reason = "as above")]
+    fn facts(&self, at: *mut Frame) -> &mut Facts {
+        // SAFETY: every frame has its facts at a fixed distance, in memory that `start` mapped.
+        unsafe { &mut *facts_of(at) }
+    }
+
+    fn root(&self) -> *mut Frame {
+        (self.slab + FRAMES + 64) as *mut Frame
+    }
+
+    /// Whether accesses are deleted now.
+    pub fn is_folded(&self) -> bool {
+        self.hot().mask == 0
+    }
+
+    /// Whether the top activation may end by a return or by unwinding.
+    fn may_leave(&self) -> bool {
+        self.top() > self.root() && self.frame(self.top()).flags & (flag::HANDLER | flag::STACK) == 0
+    }
+
+    /// Ends activations that are over when a return address lies at `sp`; the one at `sp` too if `inclusive`.
+    fn unwind(&mut self, sp: u64, inclusive: bool) {
+        while self.may_leave() {
+            let at = self.frame(self.top()).sp;
+            if at < sp || inclusive && at == sp {
+                self.leave();
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// A routine is entered by a call or a jump, with its return address at `sp`.
+    pub fn enter(&mut self, routine: u32, sp: u64) {
+        self.unwind(sp, true);
+        self.push(routine, sp, 0);
+    }
+
+    /// A return from `sp`.
+    pub fn ret(&mut self, sp: u64) {
+        self.unwind(sp, true);
+    }
+
+    /// A signal handler starts.
+    pub fn enter_handler(&mut self, routine: u32, sp: u64) {
+        // Odd, so that no return matches it: the handler ends with its system call.
+        self.push(routine & !FOLD, sp | 1, flag::HANDLER);
+        let top = self.top();
+        self.chain(top);
+        self.facts(top).saved_mask = self.hot().mask;
+        self.unfold();
+    }
+
+    /// A signal handler returned.
+    pub fn leave_handler(&mut self) {
+        let mut at = self.top();
+        while at > self.root() && self.frame(at).flags & flag::HANDLER == 0 {
+            // SAFETY: above the root.
+            at = unsafe { at.sub(1) };
+        }
+        if at > self.root() {
+            while self.top() >= at {
+                self.leave();
+            }
+        }
+    }
+
+    /// Ends the thread: all activations, and what is buffered.
+    pub fn end(&mut self) {
+        self.end_activations();
+        self.note_end(0);
+        self.process.map.release(self.slot);
+    }
+
+    /// The process ends in this thread.
+    pub fn end_process(&mut self) {
+        self.end_activations();
+        self.note_end(self.slot as u32 + 1);
+    }
+
+    fn note_end(&mut self, slot: u32) {
+        if self.thread != UNCOUNTED {
+            let cost = self.hot().cost;
+            let (dropped, error) = self.ingest.finish();
+            self.process.shared.losses(dropped, error);
+            self.process.shared.set_thread(self.thread, Thread { tid: self.tid, slot, cost });
+        }
+    }
+
+    /// Ends all pending activations as if they returned now, and adds up all records.
+    pub fn end_activations(&mut self) {
+        if self.process.cost == Cost::Time {
+            self.hot().cost = ticks().wrapping_sub(self.hot().stolen);
+        }
+        while self.top() >= self.root() {
+            self.leave();
+        }
+        self.drain();
+        // The sentinel becomes the root: whatever still runs has somewhere to be.
+        let root = self.root();
+        let hot = self.hot();
+        hot.ssp = root as u64;
+        hot.top = both(self.first_stamp);
+        hot.caller = hot.top;
+        // Nothing of it may be recorded twice.
+        self.frame(root).entered = hot.cost;
+        self.frame(root).callees = 0;
+    }
+
+    fn push(&mut self, routine: u32, sp: u64, flags: u32) {
+        let hot = self.hot();
+        if hot.counter as u32 == u32::MAX {
+            self.renumber();
+        }
+        let hot = self.hot();
+        self.frame(self.top()).own = hot.own;
+        hot.caller = hot.top;
+        hot.counter = hot.counter.wrapping_add(ONE);
+        hot.top = hot.counter;
+        hot.own = 0;
+        hot.ssp += 64;
+        let folds = routine & FOLD != 0 && hot.mask != 0;
+        *self.frame(self.top()) = Frame {
+            stamp: hot.top,
+            sp,
+            own: 0,
+            far: 0,
+            entered: hot.cost,
+            callees: 0,
+            routine: if folds { routine } else { routine & !FOLD },
+            flags,
+            older: 0,
+        };
+        if folds {
+            self.chain(self.top());
+            self.fold();
+        }
+    }
+
+    /// Accesses are deleted from now on: all of them are led to a few cells of nobody's.
+    fn fold(&mut self) {
+        let hot = self.hot();
+        hot.mask = 0;
+        hot.me = FOLDED_MARK;
+        for i in 0..8 {
+            // SAFETY: the first cells of this thread's stamps.
+            unsafe { ((self.slab + STAMPS as u64 + i * 8) as *mut u64).write(hot.top) };
+        }
+    }
+
+    fn unfold(&mut self) {
+        let hot = self.hot();
+        hot.mask = hot.mask_on;
+        hot.me = hot.me_on;
+    }
+
+    /// Ends the top activation: its record, and what its caller inherits.
+    pub fn leave(&mut self) {
+        if self.hot().log >= self.hot().log_end {
+            self.drain();
+        }
+        let top = self.top();
+        let frame = *self.frame(top);
+        let hot = self.hot();
+        let size = hot.own.wrapping_add_signed(frame.far);
+        let cost = hot.cost.wrapping_sub(frame.entered);
+        // SAFETY: the frame below is the caller's, or the sentinel.
+        let caller = unsafe { top.sub(1) };
+        self.frame(caller).callees = self.frame(caller).callees.wrapping_add(cost);
+        self.frame(caller).far += frame.far;
+        let mut routine = frame.routine;
+        if self.hot().cold == top as u64 {
+            self.hot().cold = frame.older;
+            let facts = *self.facts(top);
+            if frame.routine & FOLD != 0 {
+                self.unfold();
+            }
+            if frame.flags & flag::HANDLER != 0 && facts.saved_mask == 0 {
+                let hot = self.hot();
+                hot.mask = 0;
+                hot.me = FOLDED_MARK;
+            }
+            if frame.flags & flag::FACTS != 0 {
+                routine |= RARE;
+                let words = [
+                    size.wrapping_add_signed(facts.rms_less),
+                    facts.induced[0],
+                    facts.induced[1],
+                    facts.induced_self[0],
+                    facts.induced_self[1],
+                ];
+                words.into_iter().for_each(|word| self.record(word));
+                let to = self.facts_for(caller);
+                to.induced[0] += facts.induced[0];
+                to.induced[1] += facts.induced[1];
+                to.rms_less += facts.rms_less;
+            }
+        }
+        self.record(u64::from(routine) | frame.stamp << 32);
+        self.record(size);
+        self.record(cost);
+        self.record(cost.wrapping_sub(frame.callees));
+        let hot = self.hot();
+        hot.ssp = caller as u64;
+        hot.own = self.frame(caller).own;
+        hot.top = self.frame(caller).stamp;
+        hot.caller = if caller > self.root() {
+            // SAFETY: above the root there is one more below.
+            self.frame(unsafe { caller.sub(1) }).stamp
+        } else {
+            both(self.first_stamp)
+        };
+    }
+
+    fn record(&mut self, word: u64) {
+        let hot = self.hot();
+        // SAFETY: `leave` drains in time, and the slack behind `log_end` holds the largest entry.
+        unsafe { (hot.log as *mut u64).write(word) };
+        hot.log += 8;
+    }
+
+    /// Adds up the records in the buffer.
+    pub fn drain(&mut self) {
+        let start = self.slab + HOT_OFFSET + LOG_OFFSET;
+        let hot = self.hot();
+        let len = (hot.log - start) / 8;
+        // SAFETY: emitted code and `record` wrote the words up to `log`; nothing else writes while we are here.
+        let words = unsafe { core::slice::from_raw_parts(start as *const u64, len as usize) };
+        let root = self.root();
+        let height = (hot.ssp + 64).saturating_sub(root as u64) / 64;
+        let frame = |index: usize| {
+            // SAFETY: `index` is below `height`.
+            let frame = unsafe { root.add(index).read() };
+            (frame.stamp as u32, frame.routine & !FOLD)
+        };
+        let folded = self.folding_stamp();
+        if self.thread != UNCOUNTED {
+            self.ingest.add(words, height as usize, frame, folded);
+        }
+        self.hot().log = start;
+    }
+
+    /// The stamp of the pending activation that folds, if one does.
+    fn folding_stamp(&self) -> Option<u32> {
+        let mut at = self.hot().cold as *mut Frame;
+        while !at.is_null() {
+            let frame = self.frame(at);
+            if frame.routine & FOLD != 0 {
+                return Some(frame.stamp as u32);
+            }
+            at = frame.older as *mut Frame;
+        }
+        None
+    }
+
+    /// Makes sure that the end of this frame is looked at.
+    fn chain(&mut self, at: *mut Frame) {
+        let hot = self.hot();
+        if hot.cold < at as u64 {
+            self.frame(at).older = hot.cold;
+            hot.cold = at as u64;
+            return;
+        }
+        let mut younger = hot.cold as *mut Frame;
+        while younger != at && self.frame(younger).older > at as u64 {
+            younger = self.frame(younger).older as *mut Frame;
+        }
+        if younger != at && self.frame(younger).older != at as u64 {
+            self.frame(at).older = self.frame(younger).older;
+            self.frame(younger).older = at as u64;
+        }
+    }
+
+    /// The facts of a frame, empty ones if it had none.
+    fn facts_for(&mut self, at: *mut Frame) -> &mut Facts {
+        if self.frame(at).flags & flag::FACTS == 0 {
+            self.chain(at);
+            let saved_mask = self.facts(at).saved_mask;
+            *self.facts(at) = Facts { saved_mask, ..Facts::default() };
+            self.frame(at).flags |= flag::FACTS;
+        }
+        self.facts(at)
+    }
+
+    /// A read of a range that is not checked inline.
+    pub fn read(&mut self, address: u64, bytes: u64) {
+        if !self.is_folded() {
+            for cell in self.process.map.touched(address, bytes) {
+                self.read_cell(cell);
+            }
+        }
+    }
+
+    /// A write likewise.
+    pub fn write(&mut self, address: u64, bytes: u64) {
+        if !self.is_folded() {
+            for cell in self.process.map.touched(address, bytes) {
+                self.before_write(cell);
+                self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
+            }
+        }
+    }
+
+    /// The kernel wrote on behalf of this thread.
+    pub fn kernel_write(&mut self, address: u64, bytes: u64) {
+        if !self.is_folded() && self.process.metric != Metric::Rms {
+            for cell in self.process.map.touched(address, bytes) {
+                coherence::kernel_write(&self.process.map, cell, self.process.inputsize_metric());
+            }
+        }
+    }
+
+    /// Reads one cell.
+    pub fn read_cell(&mut self, cell: Cell) {
+        let stamp = self.process.map.stamp(self.slot, cell);
+        let hot = self.hot();
+        if stamp >= hot.top as u32 {
+            return;
+        }
+        hot.own += 1;
+        let near = stamp >= hot.caller as u32;
+        self.process.map.set_stamp(self.slot, cell, hot.top as u32);
+        if !near {
+            self.far(stamp);
+            if stamp == 0 {
+                self.first_stamp(cell);
+            }
+        }
+    }
+
+    /// The same; the stamp becomes that of the top activation even if a callee's is younger.
+    pub fn read_cell_settled(&mut self, cell: Cell) {
+        self.read_cell(cell);
+        self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
+    }
+
+    /// A first read of a cell without a stamp, counted as the top's own already.
+    pub fn far_first(&mut self, cell: Cell) {
+        self.far(0);
+        self.first_stamp(cell);
+    }
+
+    /// What callers gain by a far first read of a cell with this stamp.
+    fn far(&mut self, stamp: u32) {
+        // SAFETY: the top is the root or above it, and the sentinel lies below the root.
+        let caller = unsafe { self.top().sub(1) };
+        self.frame(caller).far += 1;
+        if stamp == 0 || caller < self.root() {
+            return;
+        }
+        let mut at = caller;
+        while at > self.root() {
+            // SAFETY: above the root.
+            at = unsafe { at.sub(1) };
+            if self.frame(at).stamp as u32 <= stamp {
+                break;
+            }
+        }
+        self.frame(at).far -= 1;
+    }
+
+    /// The thread takes its first stamp of a cell by reading it: who wrote it? Its far read has been counted.
+    pub fn first_stamp(&mut self, cell: Cell) {
+        if self.process.metric == Metric::Rms {
+            return;
+        }
+        let origin = coherence::before_first_stamp(&self.process.map, self.slot, cell);
+        if origin == Origin::Initial {
+            return;
+        }
+        let lost =
+            if self.process.metric == Metric::Both { self.process.map.lost(self.slot, cell) } else { 0 };
+        let induced = origin.induced();
+        let top = self.top();
+        let facts = self.facts_for(top);
+        for (to, from) in [(0, induced.thread), (1, induced.external)] {
+            facts.induced[to] += from;
+            facts.induced_self[to] += from;
+        }
+        if lost != 0 {
+            let mut at = top;
+            while at > self.root() && self.frame(at).stamp as u32 > lost {
+                // SAFETY: above the root.
+                at = unsafe { at.sub(1) };
+            }
+            self.facts_for(at).rms_less -= 1;
+        }
+    }
+
+    /// Before a write of a cell: takes the stamps of others away, if there may be any.
+    pub fn before_write(&mut self, cell: Cell) {
+        if self.process.metric != Metric::Rms {
+            let me = Mark::exclusive(self.slot);
+            if self.process.map.mark(cell) != me || !me.is_exclusive() {
+                let metric = self.process.inputsize_metric();
+                coherence::before_foreign_write(&self.process.map, self.slot, cell, metric);
+            }
+        }
+    }
+
+    /// Gives the pending activations the first stamps again: see `inputsize::renumber`.
+    fn renumber(&mut self) {
+        self.drain();
+        self.ingest.before_renumbering();
+        let root = self.root();
+        let height = (self.hot().ssp + 64 - root as u64) / 64;
+        let mut old: Vec<u32> = Vec::with_capacity(height as usize);
+        for index in 0..height {
+            // SAFETY: `index` is below the height of the stack.
+            let frame = self.frame(unsafe { root.add(index as usize) });
+            old.push(frame.stamp as u32);
+            frame.stamp = both(self.first_stamp + index as u32);
+        }
+        let base = self.first_stamp - 1;
+        let map = &self.process.map;
+        map.each_stamped(self.slot, &mut |cell| {
+            let stamp = map.stamp(self.slot, cell);
+            if stamp != 0 {
+                map.replace_stamp(self.slot, cell, stamp, base + rank(&old, stamp));
+            }
+            let lost = map.lost(self.slot, cell);
+            if lost != 0 {
+                map.set_lost(self.slot, cell, base + rank(&old, lost));
+            }
+        });
+        let hot = self.hot();
+        hot.counter = both(base + height as u32);
+        hot.top = hot.counter;
+        hot.caller = both(base + (height as u32 - 1).max(1));
+        self.process.shared.renumbered();
+    }
+}
+
+/// A stamp in both halves.
+fn both(stamp: u32) -> u64 {
+    u64::from(stamp) << 32 | u64::from(stamp)
+}

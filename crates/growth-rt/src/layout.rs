@@ -1,0 +1,118 @@
+//! Where a thread keeps what emitted code works with: addresses relative to gs, and the frame of a pending
+//! activation.
+//!
+//! ```text
+//! slab + 0        the engine's private part
+//!      + 1 M      the slot's window: wire::growth::Hot and the record buffer (shared with the collector)
+//!      + 64 M     stamps, 4 bytes per cell, moved by STAMPS_SHIFT within the page
+//!      + STAMPS   stamps that were taken away, where both metrics are computed
+//!      + FRAMES   pending activations, 64 bytes each
+//!      + FACTS    their rare facts, 64 bytes each
+//! ```
+//! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
+
+use core::mem::offset_of;
+pub use wire::growth::SLOTS_MAX;
+use wire::growth::{HOT_OFFSET, Hot};
+
+/// Bits of a cell's index: how much address space a thread's stamps tell apart.
+pub const INDEX_BITS: u32 = 34;
+/// Bytes of one map of stamps.
+pub const STAMPS_BYTES: u64 = 4 << INDEX_BITS;
+/// Room for pending activations: 2^28 of them.
+pub const FRAMES_BYTES: u64 = 16 << 30;
+
+/// First page of the stamps in a slab.
+const STAMPS_PAGE: u64 = 64 << 20;
+/// Stamps and the program's data must not share low address bits: a store to one and a load of the other within
+/// a few instructions look alike to the processor, which then waits (measured: 3 to 7 times slower).
+const STAMPS_SHIFT: u64 = 0x840;
+
+/// Displacement of the stamps from gs.
+pub const STAMPS: i32 = (STAMPS_PAGE + STAMPS_SHIFT) as i32;
+/// Offset of the lost stamps in a slab.
+pub const LOST: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
+/// Offset of the frames.
+pub const FRAMES: u64 = LOST + STAMPS_BYTES + (64 << 20);
+/// Offset of the facts.
+pub const FACTS: u64 = FRAMES + FRAMES_BYTES;
+/// Distance from one slab to the next.
+pub const STRIDE: u64 = (FACTS + FRAMES_BYTES).next_multiple_of(1 << 30);
+
+/// A pending activation, as emitted code writes it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Frame {
+    /// Its stamp, in both halves.
+    pub stamp: u64,
+    /// Address of its return address.
+    pub sp: u64,
+    /// First reads of its own, saved while a callee runs.
+    pub own: u64,
+    /// What ancestors-to-be of first reads gain or lose: see `inputsize::core::stack`.
+    pub far: i64,
+    /// Cost of the thread when it was entered.
+    pub entered: u64,
+    /// Costs of finished callees.
+    pub callees: u64,
+    /// Whose activation, with [`FOLD`].
+    pub routine: u32,
+    /// Bits of [`flag`].
+    pub flags: u32,
+    /// Address of the next older frame that is looked at when it returns; 0 for none. Valid while
+    /// [`Hot::cold`] leads here.
+    pub older: u64,
+}
+
+/// In [`Frame::routine`] and in records: the outermost activation whose accesses are deleted.
+pub const FOLD: u32 = 1 << 30;
+
+/// Bits of [`Frame::flags`].
+pub mod flag {
+    /// A signal handler: returns and unwinding stop here.
+    pub const HANDLER: u32 = 1;
+    /// It has [`super::Facts`].
+    pub const FACTS: u32 = 2;
+    /// The first activation on another stack (a coroutine): unwinding stops here.
+    pub const STACK: u32 = 4;
+}
+
+/// What few activations have.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts {
+    /// Induced reads by other threads and by the kernel, those of returned callees included.
+    pub induced: [u64; 2],
+    /// Those by the activation itself.
+    pub induced_self: [u64; 2],
+    /// rms minus trms, as a partial sum like [`Frame::far`].
+    pub rms_less: i64,
+    /// The mask that a handler must put back.
+    pub saved_mask: u64,
+    /// Keeps it 64 bytes long.
+    pub reserved: [u64; 2],
+}
+
+const _: () = assert!(size_of::<Frame>() == 64 && size_of::<Facts>() == 64);
+
+/// One added to a stamp in both halves.
+pub const ONE: u64 = 1 << 32 | 1;
+/// The mark of cells under folded work, and what `me` is then: no thread's.
+pub const FOLDED_MARK: u64 = 0xfdfd_fdfd_fdfd_fdfd;
+
+/// The frame's facts.
+pub fn facts_of(frame: *mut Frame) -> *mut Facts {
+    (frame as u64 + (FACTS - FRAMES)) as *mut Facts
+}
+
+/// Displacements from gs.
+pub mod gs {
+    use super::*;
+    macro_rules! displacements { ($($name:ident = $field:ident),* $(,)?) => {
+        $(#[doc = concat!("Of `", stringify!($field), "`.")]
+        pub const $name: i32 = (HOT_OFFSET as usize + offset_of!(Hot, $field)) as i32;)*
+    } }
+    displacements! { SSP = ssp, TOP = top, CALLER = caller, COUNTER = counter, OWN = own, COST = cost, LOG = log,
+    LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
+    KEPT = kept, COUNT = count, BACK = back, ADDRESS = address }
+}

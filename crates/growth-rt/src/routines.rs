@@ -1,0 +1,192 @@
+//! Which routines there are: numbers for addresses, the objects that hold them, and where routines begin.
+//!
+//! A routine is an address that is called, or jumped to if unwind tables say that a function begins there. Objects
+//! are lines of `/proc/self/maps`, read when an address belongs to none that is known, and passed on as they are:
+//! naming is the collector's work. When memory is unmapped its routines are forgotten, so that another library at the
+//! same address gets new ones.
+
+use crate::elf::Image;
+use crate::layout::FOLD;
+use crate::shared::Shared;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use engine::region::read_file;
+use wire::growth::{Routine, fold, routine};
+
+/// Routines by address.
+pub struct Routines {
+    shared: Shared,
+    fold: u32,
+    /// Numbers, with [`FOLD`] where accesses are deleted.
+    known: BTreeMap<u64, u32>,
+    /// Executable mappings, by end.
+    modules: BTreeMap<u64, Module>,
+    root: Option<u32>,
+}
+
+struct Module {
+    start: u64,
+    /// Its line in the module table, plus 1.
+    line: u32,
+    /// Everything in it is the dynamic linker.
+    linker: bool,
+    image: Image,
+}
+
+impl Routines {
+    /// None yet.
+    pub fn new(shared: Shared, fold: u32) -> Routines {
+        Routines { shared, fold, known: BTreeMap::new(), modules: BTreeMap::new(), root: None }
+    }
+
+    /// The number of the routine at an address, with [`FOLD`].
+    pub fn get(&mut self, address: u64) -> u32 {
+        if let Some(&known) = self.known.get(&address) {
+            return known;
+        }
+        let fold = self.fold;
+        let (line, folded) = match self.module(address) {
+            Some(m) => (
+                m.line,
+                fold & fold::LINKER != 0 && m.linker || fold & fold::ALLOC != 0 && m.image.allocates(address),
+            ),
+            None => (0, false),
+        };
+        let flags = if folded { routine::FOLDED } else { 0 };
+        let number = self.shared.add_routine(Routine { address, module: line, flags });
+        let number = number | if folded { FOLD } else { 0 };
+        self.known.insert(address, number);
+        number
+    }
+
+    /// A routine that stands for the start of a thread.
+    pub fn root(&mut self) -> u32 {
+        match self.root {
+            Some(root) => root,
+            None => {
+                let root = self.shared.add_routine(Routine { address: 0, module: 0, flags: routine::ROOT });
+                *self.root.insert(root)
+            }
+        }
+    }
+
+    /// Whether a jump from `from` to `target` enters another routine.
+    pub fn is_tail(&mut self, from: Option<u64>, target: u64) -> bool {
+        let Some(m) = self.module(target) else { return false };
+        let Some(function) = m.image.function_at(target) else { return false };
+        if from.is_some_and(|from| function.contains(&from)) {
+            return false;
+        }
+        m.image.is_plain_entry(target)
+    }
+
+    /// Memory was unmapped or mapped anew.
+    pub fn forget(&mut self, start: u64, end: u64) {
+        let gone: Vec<u64> =
+            self.modules.range(start + 1..).take_while(|(_, m)| m.start < end).map(|(&key, _)| key).collect();
+        if gone.is_empty() {
+            return;
+        }
+        for key in gone {
+            self.modules.remove(&key);
+        }
+        let stale: Vec<u64> = self.known.range(start..end).map(|(&address, _)| address).collect();
+        for address in stale {
+            self.known.remove(&address);
+        }
+    }
+
+    fn module(&mut self, address: u64) -> Option<&Module> {
+        let holds = |modules: &BTreeMap<u64, Module>| {
+            modules.range(address + 1..).next().filter(|(_, m)| m.start <= address).map(|(&end, _)| end)
+        };
+        let end = match holds(&self.modules) {
+            Some(end) => end,
+            None => {
+                self.read_maps();
+                holds(&self.modules)?
+            }
+        };
+        self.modules.get(&end)
+    }
+
+    /// Adds the executable mappings that are not known yet.
+    fn read_maps(&mut self) {
+        let mut text = Vec::new();
+        read_file(b"/proc/self/maps\0", &mut text);
+        // The mapping of a file's first byte: its ELF header.
+        let mut head: (&[u8], u64) = (b"", 0);
+        for line in text.split(|&b| b == b'\n') {
+            let Some(m) = Line::parse(line) else { continue };
+            if m.offset == 0 && !m.path.is_empty() {
+                head = (m.path, m.start);
+            }
+            if !m.executable || m.path.is_empty() || m.path == b"[vsyscall]" {
+                continue;
+            }
+            if self.modules.get(&m.end).is_some_and(|known| known.start == m.start) {
+                continue;
+            }
+            let Some(number) = self.shared.add_module(line) else { return };
+            let base = (head.0 == m.path).then_some(head.1);
+            let linker = is_linker(m.path);
+            let image = Image::new(m.path, base, m.start..m.end, self.fold & fold::ALLOC != 0 && !linker);
+            self.modules.insert(m.end, Module { start: m.start, line: number + 1, linker, image });
+        }
+    }
+}
+
+fn is_linker(path: &[u8]) -> bool {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
+    name.starts_with(b"ld-linux")
+        || name.starts_with(b"ld-musl")
+        || name.starts_with(b"ld-2")
+        || name == b"ld.so"
+}
+
+/// A line of `/proc/self/maps`.
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    executable: bool,
+    offset: u64,
+    path: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a [u8]) -> Option<Line<'a>> {
+        let mut fields = line.splitn(6, |&b| b == b' ');
+        let mut range = fields.next()?.split(|&b| b == b'-');
+        let hex = |digits: &[u8]| u64::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok();
+        let (start, end) = (hex(range.next()?)?, hex(range.next()?)?);
+        let permissions = fields.next()?;
+        let offset = hex(fields.next()?)?;
+        let (_device, _inode) = (fields.next()?, fields.next()?);
+        let path = fields.next().unwrap_or(b"").trim_ascii_start();
+        Some(Line { start, end, executable: permissions.get(2) == Some(&b'x'), offset, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, is_linker};
+
+    #[test]
+    fn lines_parse() {
+        let text = b"7f00a000-7f00c000 r-xp 00002000 08:01 1234                       /usr/lib/lib foo.so";
+        let line = Line::parse(text).unwrap();
+        assert_eq!((line.start, line.end, line.offset), (0x7f00_a000, 0x7f00_c000, 0x2000));
+        assert!(line.executable);
+        assert_eq!(line.path, b"/usr/lib/lib foo.so");
+        let line = Line::parse(b"7f000000-7f001000 rw-p 00000000 00:00 0 ").unwrap();
+        assert!(!line.executable && line.path.is_empty());
+    }
+
+    #[test]
+    fn linkers_are_known_by_their_names() {
+        assert!(is_linker(b"/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"));
+        assert!(is_linker(b"/lib/ld-musl-x86_64.so.1"));
+        assert!(!is_linker(b"/usr/bin/ld"));
+        assert!(!is_linker(b"/usr/lib/libld.so"));
+    }
+}

@@ -1,0 +1,254 @@
+//! What rewritten Cilk programs call; declared in `farsight/cilk_rt.h`.
+//!
+//! ```text
+//! spawn … child_end     a task, around the spawned call
+//! begin … return        a function that spawns: it waits for its children when it returns
+//! call                  before a call of such a function: where it is called from
+//! loop … loop_end       all iterations start where the loop starts, and it waits for them
+//! ```
+//! Each ends a strand first and starts the next one last, so that what happens here is in none.
+
+use crate::main_thread::{Main, Pending};
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use span_rt::sites::{self, Key};
+use spandag::dump::{Kind, Place};
+use spandag::serial::How;
+
+/// A place in the source, made by the rewriter; `struct farsight_site`.
+#[repr(C)]
+pub struct Site {
+    file: *const c_char,
+    function: *const c_char,
+    callee: *const c_char,
+    line: u32,
+    kind: u32,
+    /// 0 until the site is first used.
+    id: AtomicU32,
+}
+
+/// `struct farsight_guard`: true once.
+#[repr(C)]
+pub struct Guard {
+    go: c_char,
+}
+
+const GO: Guard = Guard { go: 1 };
+
+impl Site {
+    #[inline(always)]
+    fn id(&self) -> u32 {
+        match self.id.load(Ordering::Relaxed) {
+            0 => self.first(),
+            id => id,
+        }
+    }
+
+    #[cold]
+    fn first(&self) -> u32 {
+        let text = |p: *const c_char| {
+            if p.is_null() {
+                String::new()
+            } else {
+                // SAFETY: the rewriter makes literals of all texts.
+                unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
+            }
+        };
+        let id = sites::site(Key::Number(core::ptr::from_ref(self) as u64), || Place {
+            kind: match self.kind {
+                0 => Kind::Call,
+                1 => Kind::Spawn,
+                _ => Kind::Loop,
+            },
+            function: text(self.function),
+            callee: text(self.callee),
+            file: text(self.file),
+            line: self.line,
+            stack: Vec::new(),
+        });
+        self.id.store(id, Ordering::Relaxed);
+        id
+    }
+}
+
+fn enter(main: &mut Main, site: u32, how: How) {
+    main.stack.enter_by(site, || sites::func(site), how);
+}
+
+/// A task starts.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_spawn(site: *const Site) -> Guard {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.spawned = true;
+        // SAFETY: by contract.
+        enter(main, unsafe { &*site }.id(), How::Spawned);
+        main.pending = Pending::Spawned;
+        main.resume();
+    }
+    GO
+}
+
+/// The task ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.stack.leave();
+        main.pending = Pending::Unknown;
+        main.resume();
+    }
+}
+
+/// The next function that begins is called here.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_call(site: *const Site) {
+    if let Some(main) = Main::get() {
+        // SAFETY: by contract.
+        main.pending = Pending::Called(unsafe { &*site }.id());
+    }
+}
+
+/// A function that spawns begins.
+///
+/// # Safety
+/// `function` is a literal.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const c_void) -> Guard {
+    let Some(main) = Main::get() else { return Guard { go: 0 } };
+    // A spawned function uses the frame of its spawn, and that is left at the spawn's end.
+    let own = main.pending != Pending::Spawned;
+    if own {
+        main.pause();
+        let site = match main.pending {
+            Pending::Called(site) => site,
+            _ => sites::site(Key::Number(caller as u64), || Place {
+                // SAFETY: by contract.
+                callee: unsafe { CStr::from_ptr(function) }.to_string_lossy().into_owned(),
+                stack: vec![caller as u64],
+                ..Place::default()
+            }),
+        };
+        enter(main, site, How::Called);
+        main.resume();
+    }
+    main.pending = Pending::Unknown;
+    Guard { go: if own { 1 } else { 2 } }
+}
+
+/// It returns, having waited for its children.
+///
+/// # Safety
+/// `guard` is what [`farsight_begin`] gave.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
+    // SAFETY: by contract.
+    let how = unsafe { (*guard).go };
+    if let Some(main) = Main::get().filter(|_| how != 0) {
+        main.pause();
+        if how == 1 {
+            main.stack.leave();
+        } else {
+            main.stack.sync();
+        }
+        main.resume();
+    }
+}
+
+/// A function that does not spawn is called.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
+    if let Some(main) = Main::get() {
+        main.pause();
+        // SAFETY: by contract.
+        enter(main, unsafe { &*site }.id(), How::Called);
+        main.resume();
+    }
+    GO
+}
+
+/// It returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_leave(_guard: *mut Guard) {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.stack.leave();
+        main.resume();
+    }
+}
+
+/// The function waits for its children.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_sync() {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.stack.sync();
+        main.resume();
+    }
+}
+
+/// A parallel loop starts.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.spawned = true;
+        // SAFETY: by contract.
+        enter(main, unsafe { &*site }.id(), How::Called);
+        main.resume();
+    }
+    GO
+}
+
+/// It ends: its iterations have been waited for.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
+    if let Some(main) = Main::get() {
+        // What passed since the last iteration is the loop's own counting, which a parallel loop does by halving.
+        main.stack.leave();
+        main.resume();
+    }
+}
+
+/// An iteration starts. The counting since the one before belongs to it: iterations do not wait for each other.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
+    if let Some(main) = Main::get() {
+        // SAFETY: by contract.
+        enter(main, unsafe { &*site }.id(), How::Spawned);
+    }
+    GO
+}
+
+/// It ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_iteration_end(_guard: *mut Guard) {
+    if let Some(main) = Main::get() {
+        main.pause();
+        main.stack.leave();
+        main.resume();
+    }
+}
+
+/// Reports a cost when costs are reported by the program: for tests of the tool itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_spend(units: u64) {
+    if let Some(main) = Main::get() {
+        main.clock.spend(units);
+    }
+}

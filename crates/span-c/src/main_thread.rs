@@ -1,0 +1,136 @@
+//! The state of the main thread: its clock and shadow stack, from before `main` to exit.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use span_rt::clock::{self, Clock};
+use span_rt::env::settings;
+use span_rt::{end, libc};
+use spandag::serial::Stack;
+
+/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
+const HEAVY_TICKS: u64 = 50_000;
+
+/// The main thread's clock and shadow stack.
+pub struct Main {
+    pub clock: Clock,
+    pub stack: Stack,
+    pub begun: u64,
+    /// The site that the next function to begin was called or spawned from.
+    pub pending: Pending,
+    pub spawned: bool,
+}
+
+/// How the next function comes to begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// Not known: by its return address.
+    Unknown,
+    /// It was called at this site.
+    Called(u32),
+    /// It was spawned; its frame is there.
+    Spawned,
+}
+
+struct Cellar(UnsafeCell<Option<Main>>);
+// SAFETY: only the thread whose id is in `THREAD` opens it.
+unsafe impl Sync for Cellar {}
+
+static MAIN: Cellar = Cellar(UnsafeCell::new(None));
+/// The thread pointer of the main thread; 0 before it is known and after the end.
+static THREAD: AtomicUsize = AtomicUsize::new(0);
+
+#[inline(always)]
+fn thread() -> usize {
+    let thread: usize;
+    // SAFETY: the first word of the thread block holds its own address (x86-64 ABI for TLS).
+    unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) thread, options(nostack, readonly, pure)) };
+    thread
+}
+
+impl Main {
+    /// The state, if this is the main thread.
+    #[inline(always)]
+    pub fn get() -> Option<&'static mut Main> {
+        if thread() != THREAD.load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: this is the main thread; no caller holds the reference across a call into the program.
+        unsafe { (*MAIN.0.get()).as_mut() }
+    }
+
+    /// The strand ends.
+    #[inline(always)]
+    pub fn pause(&mut self) {
+        let (cost, now) = self.clock.end(self.begun);
+        self.begun = now;
+        self.stack.strand(cost);
+    }
+
+    /// The next strand starts, now that what we did is done.
+    #[inline(always)]
+    pub fn resume(&mut self) {
+        self.begun = self.clock.begin();
+    }
+}
+
+/// Called by the C library before `main`, on the main thread.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = before_main;
+
+extern "C" fn before_main() {
+    let begun = clock::start();
+    // OpenMP programs are followed by tasks, and their time counts from here as well.
+    span_rt::local::start();
+    let (heavy, burden) = if settings().units {
+        clock::UNITS.store(1, Ordering::Relaxed);
+        (0, settings().burden_ns)
+    } else {
+        (HEAVY_TICKS, clock::ticks(settings().burden_ns))
+    };
+    let main = Main {
+        clock: Clock::new(),
+        stack: Stack::new(heavy, burden),
+        begun,
+        pending: Pending::Unknown,
+        spawned: false,
+    };
+    // SAFETY: nobody else runs yet.
+    let main = unsafe { (*MAIN.0.get()).insert(main) };
+    main.clock.settle();
+    THREAD.store(thread(), Ordering::Relaxed);
+    if settings().units {
+        main.resume();
+    }
+    // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    crate::ompt::write();
+    if Main::get().is_none() {
+        return;
+    }
+    // SAFETY: the main thread, at exit.
+    let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
+    THREAD.store(0, Ordering::Relaxed);
+    main.pause();
+    let mut problems = Vec::new();
+    if main.stack.depth() > 1 && main.spawned {
+        problems
+            .push("the program ended inside a function that spawns; its children count as waited for".into());
+    }
+    if !main.clock.sees_preemption() && !settings().units && !settings().raw {
+        problems.push(
+            "preemption is not seen (glibc has not registered rseq); on a busy machine spans are too long"
+                .into(),
+        );
+    }
+    let facts = [
+        ("threads", "1".to_owned()),
+        ("repaired", main.clock.repaired.get().to_string()),
+        ("lost-ticks", main.clock.lost.get().to_string()),
+    ];
+    let model = if main.spawned { "cilk" } else { "serial" };
+    end::write(model, main.stack.finish(), &facts, problems);
+}

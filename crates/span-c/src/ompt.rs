@@ -1,0 +1,463 @@
+//! OpenMP: a tool in the sense of OMPT, which LLVM's libomp asks for when it starts.
+//!
+//! | event | meaning |
+//! |---|---|
+//! | parallel begin … end | a scope of the encountering task; the implicit tasks of the team start where it stands |
+//! | barrier | all implicit tasks of the team end, and new ones start where the longest ended |
+//! | task create, complete | a task spawned into a scope of the creating task |
+//! | taskwait, end of a taskgroup | the creating task waits for that scope |
+//! | waiting for any of these, or for a lock | belongs to nobody |
+//!
+//! A barrier is settled by the first thread that leaves it: then all have arrived and all tasks have completed.
+//! Dependences between tasks are not followed yet: a span may be too short where `depend` orders siblings.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+use span_rt::Local;
+use span_rt::end;
+use span_rt::env::settings;
+use span_rt::local::{self, Running};
+use span_rt::sites::{self, Key};
+use spandag::dump::{Kind, Place};
+use spandag::task::{Gather, Opened, Outcome};
+use spandag::{Cost, Entry, Site};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// `ompt_data_t`.
+type Data = *mut *mut c_void;
+type Lookup = extern "C" fn(*const c_char) -> *mut c_void;
+type SetCallback = extern "C" fn(c_int, *const c_void) -> c_int;
+
+#[repr(C)]
+struct StartResult {
+    initialize: extern "C" fn(Lookup, c_int, Data) -> c_int,
+    finalize: extern "C" fn(Data),
+    data: u64,
+}
+
+static START: StartResult = StartResult { initialize, finalize, data: 0 };
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+const BEGIN: c_int = 1;
+const EXPLICIT_TASK: c_int = 4;
+const INITIAL_TASK: c_int = 1;
+const COMPLETE: c_int = 1;
+const CANCELLED: c_int = 3;
+const SWITCH: c_int = 7;
+const TASKWAIT: c_int = 5;
+const TASKGROUP: c_int = 6;
+const REDUCTION: c_int = 7;
+
+/// Children that were spawned into one scope of a task.
+struct Children {
+    opened: Cost,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    gather: Gather,
+    /// Where those go that end after their creator has: to whoever waits for the creator.
+    forward: Option<Arc<Children>>,
+}
+
+impl Children {
+    fn add(self: &Arc<Self>, outcome: Outcome) {
+        let mut at = self.clone();
+        loop {
+            let mut state = lock(&at.state);
+            match state.forward.clone() {
+                Some(next) => {
+                    drop(state);
+                    at = next;
+                }
+                None => return state.gather.add(outcome, at.opened, local::scale()),
+            }
+        }
+    }
+}
+
+/// A task of OpenMP.
+struct OmpTask {
+    running: Running,
+    /// The scope that it has spawned into since it last waited.
+    scope: Option<(Opened, Arc<Children>)>,
+    /// Who waits for it.
+    parent: Option<Arc<Children>>,
+    waiting: bool,
+    phase: u64,
+}
+
+/// A parallel region.
+struct Region {
+    owner: *mut Running,
+    site: Site,
+    entry: Entry,
+    state: Mutex<RegionState>,
+}
+
+struct RegionState {
+    opened: Option<Opened>,
+    gather: Gather,
+    arrived: Vec<*mut OmpTask>,
+    phase: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the runtime asks for. Nothing if the program is not being profiled.
+#[unsafe(no_mangle)]
+pub extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const c_void {
+    if settings().out.is_none() {
+        return core::ptr::null();
+    }
+    core::ptr::from_ref(&START).cast()
+}
+
+extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: Data) -> c_int {
+    let set = lookup(c"ompt_set_callback".as_ptr());
+    if set.is_null() {
+        return 0;
+    }
+    // SAFETY: the interface says that this is its type.
+    let set: SetCallback = unsafe { core::mem::transmute(set) };
+    local::start();
+    ACTIVE.store(true, Ordering::Relaxed);
+    let callbacks: [(c_int, *const c_void); 9] = [
+        (3, parallel_begin as *const c_void),
+        (4, parallel_end as *const c_void),
+        (5, task_create as *const c_void),
+        (6, task_schedule as *const c_void),
+        (7, implicit_task as *const c_void),
+        (16, sync_region_wait as *const c_void),
+        (23, sync_region as *const c_void),
+        (26, mutex_acquire as *const c_void),
+        (27, mutex_acquired as *const c_void),
+    ];
+    for (number, callback) in callbacks {
+        set(number, callback);
+    }
+    1
+}
+
+extern "C" fn finalize(_data: Data) {
+    write();
+}
+
+/// Writes the record, once.
+pub fn write() {
+    if !ACTIVE.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let Some(collected) = local::collect() else { return };
+    let problems = end::problems(&collected);
+    let facts = [
+        ("threads", collected.threads.to_string()),
+        ("repaired", collected.repaired.0.to_string()),
+        ("lost-ticks", collected.repaired.1.to_string()),
+    ];
+    end::write("openmp", collected.totals, &facts, problems);
+}
+
+fn site(here: &Local, code: *const c_void, kind: Kind, what: &str) -> Site {
+    here.site((code as usize, 5), || {
+        sites::site(Key::Number(code as u64), || Place {
+            kind,
+            callee: what.into(),
+            stack: vec![code as u64],
+            ..Place::default()
+        })
+    })
+}
+
+/// What is behind a `ompt_data_t`, if we put something there.
+fn behind<T>(data: Data) -> *mut T {
+    if data.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the runtime hands out pointers to its own words.
+    unsafe { (*data).cast() }
+}
+
+extern "C" fn parallel_begin(
+    _task: Data,
+    _frame: *const c_void,
+    parallel: Data,
+    _requested: c_uint,
+    _flags: c_int,
+    code: *const c_void,
+) {
+    let here = Local::here();
+    let owner = here.pause();
+    // SAFETY: this thread's current task, just paused.
+    let running = unsafe { &mut *owner };
+    let site = site(here, code, Kind::Loop, "parallel region");
+    let entry = here.enter(running.task.entry.context, site);
+    let region = Box::into_raw(Box::new(Region {
+        owner,
+        site,
+        entry,
+        state: Mutex::new(RegionState {
+            opened: None,
+            gather: Gather::default(),
+            arrived: Vec::new(),
+            phase: 0,
+        }),
+    }));
+    // SAFETY: just made; regions are never freed, because workers may look at them after their end.
+    lock(unsafe { &(*region).state }).opened = Some(running.task.open(region as usize));
+    // SAFETY: the runtime's word for this region.
+    unsafe { *parallel = region.cast() };
+    here.leave();
+}
+
+impl Region {
+    /// A task of the team, starting where the region stands.
+    fn child(&self) -> Running {
+        // SAFETY: the owner waits for the region; it is changed only under the lock, which the caller holds.
+        let task = unsafe { &(*self.owner).task }.child(self.site, self.entry);
+        Running { task, base: 0, kind: (0, 0) }
+    }
+
+    /// All that arrived end; the region goes on where the longest ended.
+    fn settle(&self, state: &mut RegionState) {
+        let here = Local::here();
+        let scale = local::scale();
+        let Some(opened) = state.opened.take() else { return };
+        for task in core::mem::take(&mut state.arrived) {
+            // SAFETY: its thread waits in the barrier, and its children have completed.
+            let task = unsafe { &mut *task };
+            task.join_children();
+            let running = core::mem::replace(&mut task.running, self.child());
+            state.gather.add(here.end(running), opened.at(), scale);
+        }
+        // SAFETY: the owner waits, and we hold the lock.
+        let owner = unsafe { &mut *self.owner };
+        owner.task.close(opened, core::mem::take(&mut state.gather), scale);
+        state.opened = Some(owner.task.open(core::ptr::from_ref(self) as usize));
+        state.phase += 1;
+    }
+}
+
+impl OmpTask {
+    fn join_children(&mut self) {
+        if let Some((opened, children)) = self.scope.take() {
+            let gather = core::mem::take(&mut lock(&children.state).gather);
+            self.running.task.close(opened, gather, local::scale());
+        }
+    }
+}
+
+extern "C" fn parallel_end(parallel: Data, _task: Data, _flags: c_int, _code: *const c_void) {
+    let region = behind::<Region>(parallel);
+    if region.is_null() {
+        return;
+    }
+    // SAFETY: made by `parallel_begin`, never freed.
+    let region = unsafe { &*region };
+    let here = Local::here();
+    let mut state = lock(&region.state);
+    region.settle(&mut state);
+    if let Some(opened) = state.opened.take() {
+        let gather = core::mem::take(&mut state.gather);
+        // SAFETY: the region is over; the owner is this thread's again.
+        unsafe { (*region.owner).task.close(opened, gather, local::scale()) };
+    }
+    drop(state);
+    here.resume(region.owner);
+}
+
+extern "C" fn implicit_task(
+    endpoint: c_int,
+    parallel: Data,
+    task: Data,
+    _team: c_uint,
+    _index: c_uint,
+    flags: c_int,
+) {
+    if flags & INITIAL_TASK != 0 {
+        return; // the program itself, or a worker that has nothing to do yet
+    }
+    let here = Local::here();
+    if endpoint == BEGIN {
+        let region = behind::<Region>(parallel);
+        if region.is_null() {
+            return;
+        }
+        // SAFETY: made by `parallel_begin`, never freed.
+        let region = unsafe { &*region };
+        let state = lock(&region.state);
+        let (running, phase) = (region.child(), state.phase);
+        drop(state);
+        let made =
+            Box::into_raw(Box::new(OmpTask { running, scope: None, parent: None, waiting: false, phase }));
+        // SAFETY: the runtime's word for this task.
+        unsafe { *task = made.cast() };
+        // SAFETY: just made; it stays where it is.
+        here.resume(unsafe { &raw mut (*made).running });
+        return;
+    }
+    let ended = behind::<OmpTask>(task);
+    if ended.is_null() {
+        return;
+    }
+    here.leave();
+    // What it did after the last barrier is nothing: the region's end is one. It stays allocated: its team's last
+    // barrier may still be settled.
+    // SAFETY: the runtime's word for this task.
+    unsafe { *task = core::ptr::null_mut() };
+}
+
+extern "C" fn sync_region(kind: c_int, endpoint: c_int, parallel: Data, task: Data, _code: *const c_void) {
+    if kind == TASKGROUP || kind == REDUCTION {
+        return; // the wait at its end counts
+    }
+    let waits = behind::<OmpTask>(task);
+    if kind == TASKWAIT {
+        return wait(waits, endpoint);
+    }
+    let region = behind::<Region>(parallel);
+    if waits.is_null() || region.is_null() {
+        return;
+    }
+    let here = Local::here();
+    // SAFETY: both were made here and are alive: the task's thread is this one.
+    let (region, waits_for) = unsafe { (&*region, &mut *waits) };
+    if endpoint == BEGIN {
+        here.pause();
+        here.leave();
+        waits_for.waiting = true;
+        lock(&region.state).arrived.push(waits);
+        return;
+    }
+    let mut state = lock(&region.state);
+    if state.opened.is_none() {
+        return; // the region is over
+    }
+    if state.phase == waits_for.phase {
+        region.settle(&mut state);
+    }
+    waits_for.running = region.child();
+    waits_for.phase = state.phase;
+    waits_for.waiting = false;
+    drop(state);
+    here.resume(&raw mut waits_for.running);
+}
+
+extern "C" fn sync_region_wait(
+    kind: c_int,
+    endpoint: c_int,
+    _parallel: Data,
+    task: Data,
+    _code: *const c_void,
+) {
+    if kind == TASKGROUP {
+        wait(behind(task), endpoint);
+    }
+}
+
+/// A task waits for its children.
+fn wait(task: *mut OmpTask, endpoint: c_int) {
+    if task.is_null() {
+        return;
+    }
+    let here = Local::here();
+    // SAFETY: the task of this thread.
+    let task = unsafe { &mut *task };
+    if endpoint == BEGIN {
+        here.pause();
+        here.leave();
+        task.waiting = true;
+    } else {
+        task.waiting = false;
+        task.join_children();
+        here.resume(&raw mut task.running);
+    }
+}
+
+extern "C" fn task_create(
+    creator: Data,
+    _frame: *const c_void,
+    task: Data,
+    flags: c_int,
+    _dependences: c_int,
+    code: *const c_void,
+) {
+    let creator = behind::<OmpTask>(creator);
+    if flags & EXPLICIT_TASK == 0 || creator.is_null() {
+        return;
+    }
+    let here = Local::here();
+    here.pause();
+    // SAFETY: the task that runs on this thread.
+    let from = unsafe { &mut *creator };
+    let site = site(here, code, Kind::Spawn, "task");
+    let entry = here.enter(from.running.task.entry.context, site);
+    let id = creator as usize;
+    if from.scope.is_none() {
+        let opened = from.running.task.open(id);
+        let children = Arc::new(Children { opened: opened.at(), state: Mutex::default() });
+        from.scope = Some((opened, children));
+    }
+    let Some((opened, children)) = &from.scope else { return };
+    let (at, children) = (opened.at(), children.clone());
+    let costs = (local::burden(), local::scale());
+    let child = from.running.task.spawn((site, entry), id, at, true, costs);
+    let made = OmpTask {
+        running: Running { task: child, base: 0, kind: (0, 0) },
+        scope: None,
+        parent: Some(children),
+        waiting: false,
+        phase: 0,
+    };
+    // SAFETY: the runtime's word for the new task.
+    unsafe { *task = Box::into_raw(Box::new(made)).cast() };
+    here.resume(&raw mut from.running);
+}
+
+extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
+    if !matches!(status, COMPLETE | CANCELLED | SWITCH | 2 | 4) {
+        return;
+    }
+    let here = Local::here();
+    let old = behind::<OmpTask>(prior);
+    if !old.is_null() {
+        // SAFETY: the task that ran on this thread.
+        if !unsafe { (*old).waiting } {
+            here.pause();
+        }
+        here.leave();
+        // SAFETY: as above.
+        let explicit = unsafe { (*old).parent.is_some() };
+        if explicit && matches!(status, COMPLETE | CANCELLED) {
+            // SAFETY: made by `task_create`; the runtime is done with it.
+            let mut task = *unsafe { Box::from_raw(old) };
+            // SAFETY: the runtime's word for this task.
+            unsafe { *prior = core::ptr::null_mut() };
+            let children = task.scope.as_ref().map(|s| s.1.clone());
+            task.join_children();
+            if let Some(parent) = task.parent.take() {
+                if let Some(children) = children {
+                    lock(&children.state).forward = Some(parent.clone());
+                }
+                parent.add(here.end(task.running));
+            }
+        }
+    }
+    let new = behind::<OmpTask>(next);
+    // SAFETY: a task that the runtime now runs on this thread.
+    if !new.is_null() && !unsafe { (*new).waiting } {
+        // SAFETY: as above.
+        here.resume(unsafe { &raw mut (*new).running });
+    }
+}
+
+extern "C" fn mutex_acquire(_kind: c_int, _hint: c_uint, _imp: c_uint, _id: u64, _code: *const c_void) {
+    Local::here().pause_current();
+}
+
+extern "C" fn mutex_acquired(_kind: c_int, _id: u64, _code: *const c_void) {
+    Local::here().resume_current();
+}

@@ -1,0 +1,545 @@
+//! Cilk to C: rewrites preprocessed source so that stock compilers take it and the runtime hears of it.
+//!
+//! ```text
+//! cilk_spawn f(x)            ({ GUARD g = farsight_spawn(&site); f(x); })
+//! cilk_sync;                 farsight_sync();
+//! cilk_for (a; b; c) S       for (GUARD l = farsight_loop(&s1); …) for (a; b; c) for (GUARD i = farsight_iteration(&s2); …) S
+//! cilk_scope { … }           for (GUARD s = farsight_begin(…); …) { … }
+//! int f(…) { … spawn … }     int f(…) { GUARD r = farsight_begin("f", …); … spawn … }
+//! f(y)                       (farsight_call(&site), f)(y)          in C, where f is known to spawn
+//! g(z)                       ({ GUARD c = farsight_enter(&site); g(z); })
+//! ```
+//! A `GUARD` is a variable with the `cleanup` attribute, which gcc and clang run when its scope is left in whatever
+//! way; so a function that spawns waits for its children at every return, and an exception ends a task.
+//!
+//! The last form is for calls of functions that do not spawn, are defined in the same source and contain a loop, from
+//! functions that spawn and from `main`: these can hold a span. Smaller ones are part of their caller.
+//!
+//! It works on tokens, not on syntax: a function body is a `{` after a `)` outside of any function. Everything that
+//! is not Cilk is passed through byte for byte, line markers included, so debug information stays right.
+//!
+//! Arguments of a spawned call are evaluated inside the task; Cilk does so before it. That moves their cost, not
+//! their effect: the execution is serial.
+
+use std::fmt::Write;
+
+/// Which language the source is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+}
+
+/// Why a source cannot be rewritten.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {what}")]
+pub struct CilkError {
+    /// Source file.
+    pub file: String,
+    /// Line.
+    pub line: u32,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Word,
+    Space,
+    /// A whole `# 12 "file"` line.
+    Marker,
+    /// A string, number or character.
+    Literal,
+    Punctuation,
+}
+
+struct Piece<'a> {
+    token: Token,
+    text: &'a str,
+    line: u32,
+    file: usize,
+}
+
+/// Cuts a source into pieces that add up to it.
+fn pieces(source: &str) -> (Vec<Piece<'_>>, Vec<String>) {
+    let bytes = source.as_bytes();
+    let mut files = vec![String::new()];
+    let mut out: Vec<Piece<'_>> = Vec::new();
+    let (mut at, mut line, mut file, mut fresh) = (0, 1, 0, true);
+    while at < bytes.len() {
+        let start = at;
+        let c = bytes[at];
+        let token = if c == b'#' && fresh {
+            at = source[at..].find('\n').map_or(bytes.len(), |n| at + n);
+            Token::Marker
+        } else if c.is_ascii_whitespace() {
+            while at < bytes.len() && bytes[at].is_ascii_whitespace() {
+                at += 1;
+                // A marker may follow each newline.
+                if bytes[at - 1] == b'\n' {
+                    break;
+                }
+            }
+            Token::Space
+        } else if c == b'"' && out.last().is_some_and(|p| p.token == Token::Word && p.text.ends_with('R')) {
+            at = raw_string_end(source, at);
+            Token::Literal
+        } else if c == b'"' || c == b'\'' {
+            at += 1;
+            while at < bytes.len() && bytes[at] != c {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            at = (at + 1).min(bytes.len());
+            Token::Literal
+        } else if c.is_ascii_digit() {
+            while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'.' | b'_'))
+            {
+                at += 1;
+            }
+            Token::Literal
+        } else if c.is_ascii_alphabetic() || c == b'_' || c == b'$' || c >= 0x80 {
+            while at < bytes.len()
+                && (bytes[at].is_ascii_alphanumeric()
+                    || matches!(bytes[at], b'_' | b'$')
+                    || bytes[at] >= 0x80)
+            {
+                at += 1;
+            }
+            Token::Word
+        } else {
+            at += 1;
+            Token::Punctuation
+        };
+        while !source.is_char_boundary(at) {
+            at += 1;
+        }
+        let text = &source[start..at];
+        out.push(Piece { token, text, line, file });
+        if let Some((number, name)) = Some(text).filter(|_| token == Token::Marker).and_then(marker) {
+            line = number - 1; // the newline after it adds one
+            file = files.iter().position(|f| *f == name).unwrap_or_else(|| {
+                files.push(name);
+                files.len() - 1
+            });
+        }
+        line = line.wrapping_add(text.matches('\n').count() as u32);
+        fresh = text.ends_with('\n') || (fresh && token == Token::Space);
+    }
+    (out, files)
+}
+
+/// `# 12 "file" flags`.
+fn marker(text: &str) -> Option<(u32, String)> {
+    let rest = text.trim_start_matches('#').trim_start();
+    let rest = rest.strip_prefix("line ").unwrap_or(rest);
+    let (number, rest) = rest.split_once(' ')?;
+    let name = rest.strip_prefix('"')?.split('"').next()?;
+    Some((number.parse::<u32>().ok().filter(|&n| n > 0)?, name.to_owned()))
+}
+
+fn raw_string_end(source: &str, at: usize) -> usize {
+    let rest = &source[at + 1..];
+    let Some(open) = rest.find('(') else { return source.len() };
+    let end = format!("){}\"", &rest[..open]);
+    rest.find(&end).map_or(source.len(), |n| at + 1 + n + end.len())
+}
+
+/// A `{` that is open.
+struct Brace {
+    /// Its piece.
+    at: usize,
+    /// The name of the function whose body it starts.
+    function: Option<String>,
+}
+
+struct Rewriter<'a> {
+    pieces: Vec<Piece<'a>>,
+    files: Vec<String>,
+    language: Language,
+    /// Text to put before a piece, and instead of it.
+    before: Vec<String>,
+    instead: Vec<Option<String>>,
+    after: Vec<String>,
+    braces: Vec<Brace>,
+    spawners: Vec<String>,
+    /// Functions that contain a loop.
+    loopers: Vec<String>,
+    sites: usize,
+}
+
+/// Rewrites `source`, the output of a preprocessor. `None` if there is no Cilk in it.
+pub fn rewrite(source: &str, language: Language) -> Result<Option<String>, CilkError> {
+    if !["_Cilk_spawn", "_Cilk_sync", "_Cilk_for", "_Cilk_scope"].iter().any(|w| source.contains(w)) {
+        return Ok(None);
+    }
+    let (pieces, files) = pieces(source);
+    let n = pieces.len();
+    let mut r = Rewriter {
+        pieces,
+        files,
+        language,
+        before: vec![String::new(); n],
+        instead: vec![None; n],
+        after: vec![String::new(); n],
+        braces: Vec::new(),
+        spawners: Vec::new(),
+        loopers: Vec::new(),
+        sites: 0,
+    };
+    r.find_spawners();
+    r.run()?;
+    let mut out = String::with_capacity(source.len() * 2);
+    for (i, p) in r.pieces.iter().enumerate() {
+        out.push_str(&r.before[i]);
+        out.push_str(r.instead[i].as_deref().unwrap_or(p.text));
+        out.push_str(&r.after[i]);
+    }
+    Ok(Some(out))
+}
+
+fn is_cilk(word: &str) -> bool {
+    matches!(word, "_Cilk_spawn" | "_Cilk_sync" | "_Cilk_for" | "_Cilk_scope")
+}
+
+impl Rewriter<'_> {
+    /// The piece before `at` that is neither space nor marker.
+    fn previous(&self, at: usize) -> Option<usize> {
+        (0..at).rev().find(|&i| !matches!(self.pieces[i].token, Token::Space | Token::Marker))
+    }
+
+    fn next(&self, at: usize) -> Option<usize> {
+        (at + 1..self.pieces.len()).find(|&i| !matches!(self.pieces[i].token, Token::Space | Token::Marker))
+    }
+
+    fn text(&self, at: Option<usize>) -> &str {
+        at.map_or("", |i| self.pieces[i].text)
+    }
+
+    /// The bracket that the one at `close` closes.
+    fn opening(&self, close: usize) -> Option<usize> {
+        let mut depth = 0;
+        for i in (0..=close).rev() {
+            match self.pieces[i].text {
+                ")" | "]" | "}" if self.pieces[i].token == Token::Punctuation => depth += 1,
+                "(" | "[" | "{" if self.pieces[i].token == Token::Punctuation => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(i);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The bracket that closes the one at `open`.
+    fn closing(&self, open: usize) -> Option<usize> {
+        let mut depth = 0;
+        for i in open..self.pieces.len() {
+            match self.pieces[i].text {
+                "(" | "[" | "{" if self.pieces[i].token == Token::Punctuation => depth += 1,
+                ")" | "]" | "}" if self.pieces[i].token == Token::Punctuation => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(i);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The name of the function whose body starts with the `{` at `at`, if it is one.
+    fn function_at(&self, at: usize) -> Option<String> {
+        let mut i = self.previous(at)?;
+        // Words between the parameters and the body of a member function.
+        while matches!(self.pieces[i].text, "const" | "noexcept" | "override" | "final" | "mutable" | "try") {
+            i = self.previous(i)?;
+        }
+        let inside = self.braces.iter().any(|b| b.function.is_some());
+        if self.pieces[i].text == "]" {
+            return Some("lambda".into()); // [captures] { … }
+        }
+        if self.pieces[i].text != ")" {
+            return None;
+        }
+        let mut open = self.opening(i)?;
+        let mut name = self.previous(open)?;
+        // Attributes and noexcept(…) come after the parameters.
+        while matches!(self.pieces[name].text, "__attribute__" | "noexcept" | "__asm__" | "asm") {
+            i = self.previous(name)?;
+            if self.pieces[i].text != ")" {
+                return None;
+            }
+            open = self.opening(i)?;
+            name = self.previous(open)?;
+        }
+        if self.pieces[name].text == "]" {
+            return Some("lambda".into());
+        }
+        if inside || self.pieces[name].token != Token::Word {
+            return None;
+        }
+        if matches!(self.pieces[name].text, "if" | "for" | "while" | "switch" | "catch") {
+            return None;
+        }
+        Some(self.pieces[name].text.to_owned())
+    }
+
+    /// The functions whose bodies contain Cilk.
+    fn find_spawners(&mut self) {
+        for i in 0..self.pieces.len() {
+            let p = &self.pieces[i];
+            match p.text {
+                "{" if p.token == Token::Punctuation => {
+                    let function = self.function_at(i);
+                    self.braces.push(Brace { at: i, function });
+                }
+                "}" if p.token == Token::Punctuation => {
+                    self.braces.pop();
+                }
+                word if p.token == Token::Word && is_cilk(word) => {
+                    let name = self.braces.iter().rev().find_map(|b| b.function.clone());
+                    if let Some(name) = name.filter(|n| !self.spawners.contains(n)) {
+                        self.spawners.push(name);
+                    }
+                }
+                "for" | "while" if p.token == Token::Word => {
+                    let name = self.braces.iter().rev().find_map(|b| b.function.clone());
+                    if let Some(name) = name.filter(|n| !self.loopers.contains(n)) {
+                        self.loopers.push(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.braces.clear();
+    }
+
+    fn error(&self, at: usize, what: &'static str) -> CilkError {
+        let p = &self.pieces[at];
+        CilkError { file: self.files[p.file].clone(), line: p.line, what }
+    }
+
+    /// `{"file", "function", "callee", line, kind, 0}`.
+    fn site(&mut self, at: usize, callee: &str, kind: u32) -> String {
+        let p = &self.pieces[at];
+        let function = self.braces.iter().rev().find_map(|b| b.function.as_deref()).unwrap_or("");
+        self.sites += 1;
+        format!("{{{:?}, {function:?}, {callee:?}, {}, {kind}, 0}}", self.files[p.file], p.line)
+    }
+
+    /// Makes sure that the function around has a guard.
+    fn guard_function(&mut self, at: usize) -> Result<(), CilkError> {
+        let found = self.braces.iter().rev().find_map(|b| Some((b.at, b.function.clone()?)));
+        let Some((brace, name)) = found else {
+            return Err(
+                self.error(at, "Cilk outside of a function, or in one whose start was not recognized")
+            );
+        };
+        if self.after[brace].is_empty() {
+            let _ = write!(
+                self.after[brace],
+                " __attribute__((cleanup(farsight_return), unused)) struct farsight_guard farsight_frame = \
+                 farsight_begin({name:?}, __builtin_return_address(0));"
+            );
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), CilkError> {
+        for i in 0..self.pieces.len() {
+            let (token, text) = (self.pieces[i].token, self.pieces[i].text);
+            match (token, text) {
+                (Token::Punctuation, "{") => {
+                    let function = self.function_at(i);
+                    self.braces.push(Brace { at: i, function });
+                }
+                (Token::Punctuation, "}") => {
+                    self.braces.pop();
+                }
+                (Token::Word, "_Cilk_sync") => {
+                    self.guard_function(i)?;
+                    self.instead[i] = Some("farsight_sync()".into());
+                }
+                (Token::Word, "_Cilk_spawn") => self.spawn(i)?,
+                (Token::Word, "_Cilk_for") => self.parallel_for(i)?,
+                (Token::Word, "_Cilk_scope") => self.scope(i)?,
+                (Token::Word, word)
+                    if self.language == Language::C && self.spawners.iter().any(|s| s == word) =>
+                {
+                    self.call(i);
+                }
+                (Token::Word, word) if self.loopers.iter().any(|s| s == word) => self.plain_call(i),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, at: usize) -> Result<(), CilkError> {
+        self.guard_function(at)?;
+        let mut end = self.next(at);
+        let mut callee = String::new();
+        while let Some(i) = end {
+            match (self.pieces[i].token, self.pieces[i].text) {
+                (Token::Punctuation, ";" | "," | ")" | "}") => break,
+                (Token::Punctuation, "(" | "[" | "{") => {
+                    if callee.is_empty() {
+                        callee = self.text(self.previous(i)).to_owned();
+                    }
+                    end = self.closing(i).and_then(|c| self.next(c));
+                }
+                _ => end = self.next(i),
+            }
+        }
+        let end = end.ok_or_else(|| self.error(at, "a spawn that never ends"))?;
+        let site = self.site(at, &callee, 1);
+        self.instead[at] = Some(format!(
+            "({{ static struct farsight_site farsight_s = {site}; \
+             __attribute__((cleanup(farsight_child_end), unused)) struct farsight_guard farsight_g = \
+             farsight_spawn(&farsight_s);"
+        ));
+        self.before[end].insert_str(0, "; })");
+        Ok(())
+    }
+
+    fn parallel_for(&mut self, at: usize) -> Result<(), CilkError> {
+        self.guard_function(at)?;
+        let open = self.next(at).filter(|&i| self.pieces[i].text == "(");
+        let close = open.and_then(|o| self.closing(o));
+        let Some(close) = close else { return Err(self.error(at, "a parallel loop without a head")) };
+        let n = self.sites;
+        let (whole, each) = (self.site(at, "parallel loop", 2), self.site(at, "iteration", 3));
+        // Sites cannot be static variables inside a head; a statement expression holds them.
+        let guard = |name: &str, call: &str, end: &str, site: &str| {
+            format!(
+                "for (__attribute__((cleanup({end}))) struct farsight_guard {name} = \
+                 ({{ static struct farsight_site farsight_s = {site}; {call}(&farsight_s); }}); {name}.go; {name}.go = 0) "
+            )
+        };
+        let outer = guard(&format!("farsight_l{n}"), "farsight_loop", "farsight_loop_end", &whole);
+        let inner = guard(&format!("farsight_i{n}"), "farsight_iteration", "farsight_iteration_end", &each);
+        self.instead[at] = Some(format!("{outer}for "));
+        self.after[close].push_str(&format!(" {inner}"));
+        Ok(())
+    }
+
+    fn scope(&mut self, at: usize) -> Result<(), CilkError> {
+        self.guard_function(at)?;
+        let n = self.sites;
+        let site = self.site(at, "scope", 0);
+        self.instead[at] = Some(format!(
+            "for (__attribute__((cleanup(farsight_iteration_end))) struct farsight_guard farsight_c{n} = \
+             ({{ static struct farsight_site farsight_s = {site}; farsight_loop(&farsight_s); }}); \
+             farsight_c{n}.go; farsight_c{n}.go = 0) "
+        ));
+        Ok(())
+    }
+
+    /// A call of a function with a loop in it, from a function that spawns or from `main`.
+    fn plain_call(&mut self, at: usize) {
+        let name = self.pieces[at].text.to_owned();
+        let caller = self.braces.iter().rev().find_map(|b| b.function.as_deref());
+        let matters = caller.is_some_and(|c| c == "main" || self.spawners.iter().any(|s| s == c));
+        if !matters || self.spawners.contains(&name) || !self.is_call(at) {
+            return;
+        }
+        let Some(close) = self.next(at).and_then(|open| self.closing(open)) else { return };
+        let site = self.site(at, &name, 0);
+        self.instead[at] = Some(format!(
+            "({{ static struct farsight_site farsight_s = {site}; \
+             __attribute__((cleanup(farsight_leave), unused)) struct farsight_guard farsight_g = \
+             farsight_enter(&farsight_s); {name}"
+        ));
+        self.after[close].push_str("; })");
+    }
+
+    /// A call of a function that spawns, from inside a function.
+    fn call(&mut self, at: usize) {
+        if !self.is_call(at) {
+            return;
+        }
+        let name = self.pieces[at].text.to_owned();
+        let site = self.site(at, &name, 0);
+        self.instead[at] = Some(format!(
+            "(({{ static struct farsight_site farsight_s = {site}; farsight_call(&farsight_s); }}), {name})"
+        ));
+    }
+
+    /// Whether the function named at `at` is called there, by itself.
+    fn is_call(&self, at: usize) -> bool {
+        let before = self.previous(at);
+        let spawned = self.text(before) == "_Cilk_spawn";
+        let called = self.next(at).is_some_and(|n| self.pieces[n].text == "(");
+        let inside = self.braces.iter().any(|b| b.function.is_some());
+        let member = matches!(self.text(before), "." | ">" | ":" | "&");
+        // After a type it is a declaration.
+        let declared = before.is_some_and(|b| {
+            let p = &self.pieces[b];
+            p.token == Token::Word && !matches!(p.text, "return" | "else" | "do" | "case") && !is_cilk(p.text)
+        }) || self.text(before) == "*" && self.is_declaration(at);
+        !(spawned || !called || !inside || member || declared)
+    }
+
+    /// `type *f(` at the start of a statement.
+    fn is_declaration(&self, at: usize) -> bool {
+        let star = self.previous(at);
+        let word = star.and_then(|s| self.previous(s));
+        let start = word.and_then(|w| self.previous(w));
+        word.is_some_and(|w| self.pieces[w].token == Token::Word)
+            && matches!(self.text(start), ";" | "{" | "}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn c(source: &str) -> String {
+        rewrite(source, Language::C).unwrap().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_not_cilk_stays_as_it_is() {
+        let source = "# 1 \"a.c\"\nint main(void) { return '\"' + sizeof \"{ _Cilk\"; }\n";
+        assert_eq!(rewrite(source, Language::C), Ok(None));
+        let source = format!("{source}void f(void) {{ _Cilk_sync; }}");
+        assert!(c(&source).starts_with(&source[..source.find("void f").unwrap()]));
+    }
+
+    #[test]
+    fn lines_and_functions_are_known() {
+        let out = c(
+            "# 10 \"x.c\"\nint fib(int n)\n{\n  int x = _Cilk_spawn fib(n - 1);\n  int y = fib(n - 2);\n}\n",
+        );
+        assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 12, 1, 0}"), "{out}");
+        assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 13, 0, 0}"), "{out}");
+        assert!(out.contains("farsight_begin(\"fib\""), "{out}");
+        assert!(out.contains("fib(n - 1); });"), "{out}");
+    }
+
+    #[test]
+    fn declarations_are_not_calls() {
+        let out = c("int g(void); void *g2(int);\nint g(void) { int g(void); _Cilk_sync; return 1; }");
+        assert!(!out.contains("farsight_call"), "{out}");
+    }
+
+    #[test]
+    fn calls_of_functions_with_loops_are_sites() {
+        let out = c("int w(int n) { while (n) n--; return n; }\nint s(int n) { return n; }\n\
+                     int f(int n) { _Cilk_spawn w(1); int k = w(w(2)) + s(3); _Cilk_sync; return k; }");
+        assert_eq!(out.matches("= farsight_enter(").count(), 2, "{out}");
+        assert_eq!(out.matches("= farsight_spawn(").count(), 1, "{out}");
+    }
+
+    #[test]
+    fn cilk_outside_of_functions_is_an_error() {
+        let e = rewrite("# 3 \"q.c\"\nint x = _Cilk_spawn f();", Language::C).unwrap_err();
+        assert_eq!((e.file.as_str(), e.line), ("q.c", 3));
+    }
+}

@@ -1,0 +1,186 @@
+//! `join`: two tasks that start where their parent stands, and a parent that waits for both.
+//!
+//! An undisturbed join reads the clock three times: the first task starts when its parent's strand ends, the second
+//! when the first ends, and the parent goes on when the second ends. [`Local::hand_over`] says so, and holds only
+//! if these really follow each other on one thread; a stolen task, and a parent that waited, read the clock.
+
+use crate::{real, site};
+use core::any::type_name;
+use core::marker::PhantomData;
+use core::mem::forget;
+use core::panic::Location;
+use core::sync::atomic::Ordering;
+use span_rt::local::{self, Running};
+use span_rt::{Local, clock};
+use spandag::task::Outcome;
+use spandag::{Entry, Site};
+
+/// Whether a task was taken by another thread than its parent's.
+#[derive(Debug)]
+pub struct FnContext {
+    migrated: bool,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl FnContext {
+    pub fn migrated(&self) -> bool {
+        self.migrated
+    }
+}
+
+/// A task that waits, seen by its children. They only read it.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting(pub *mut Running);
+// SAFETY: the task is not changed until its children have ended, and all that is in it may be shared.
+unsafe impl Send for Waiting {}
+// SAFETY: as above.
+unsafe impl Sync for Waiting {}
+
+impl Waiting {
+    /// # Safety
+    /// The task must be waiting: nobody changes it as long as the result is used.
+    pub unsafe fn task<'a>(self) -> &'a Running {
+        // SAFETY: the frame that holds it is blocked in a call into the real crate.
+        unsafe { &*self.0 }
+    }
+}
+
+/// Restores a thread's state when a call into the real crate unwinds.
+pub(crate) struct Unwound(pub *mut Running);
+
+impl Drop for Unwound {
+    fn drop(&mut self) {
+        Local::here().resume(self.0);
+    }
+}
+
+/// Ends the strand of a task whose closure unwinds. What it measured is lost.
+struct Panicked;
+
+impl Drop for Panicked {
+    fn drop(&mut self) {
+        Local::here().leave();
+    }
+}
+
+/// How a task of a join starts and ends.
+#[derive(Clone, Copy)]
+struct Side {
+    parent: Waiting,
+    site: Site,
+    entry: Entry,
+    kind: (usize, usize),
+    /// The strand starts where one of this name ended; its end has the next name.
+    tag: usize,
+}
+
+impl Side {
+    #[inline]
+    fn run<R>(self, f: impl FnOnce() -> R) -> (R, Outcome) {
+        let here = Local::here();
+        // SAFETY: the parent waits in `join` until this has returned.
+        let task = unsafe { self.parent.task() }.task.child(self.site, self.entry);
+        let mut running = Running { task, base: 0, kind: self.kind };
+        running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
+        here.resume_after(&raw mut running, self.tag);
+        let panicked = Panicked;
+        let result = f();
+        forget(panicked);
+        here.pause();
+        here.hand_over(self.tag + 1, here.paused_at());
+        (result, here.end(running))
+    }
+}
+
+#[track_caller]
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
+        real::join(|| sa.run(a), || sb.run(b))
+    })
+}
+
+#[track_caller]
+#[inline]
+pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(FnContext) -> RA + Send,
+    B: FnOnce(FnContext) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let model = span_rt::env::settings().model_cores.is_some();
+    let context =
+        move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
+    fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
+        real::join_context(|c| sa.run(|| a(context(c))), |c| sb.run(|| b(context(c))))
+    })
+}
+
+#[inline]
+fn fork<RA, RB>(
+    at: &'static Location<'static>,
+    a: &'static str,
+    b: &'static str,
+    join: impl FnOnce(Side, Side) -> ((RA, Outcome), (RB, Outcome)),
+) -> (RA, RB) {
+    let here = Local::here();
+    let parent = here.pause();
+    let mark = 0u64;
+    // Addresses of live locals of one thread differ by at least 8: room for three names.
+    let tag = core::ptr::from_ref(&mark) as usize;
+    here.hand_over(tag, here.paused_at());
+    let waiting = Waiting(parent);
+    // SAFETY: it was just paused; its children only start below.
+    let p = unsafe { waiting.task() };
+    let context = p.task.entry.context;
+    let kind = site::kind(at, a);
+    let (site_a, site_b) = site::find_both(here, p, at, (a, b));
+    let side = |site, tag| Side { parent: waiting, site, entry: here.enter(context, site), kind, tag };
+    let (first, second) = (side(site_a, tag), side(site_b, tag + 1));
+    let unwound = Unwound(parent);
+    let ((ra, oa), (rb, ob)) = join(first, second);
+    forget(unwound);
+    // SAFETY: the children have ended; this frame's task is this thread's again.
+    unsafe { (*parent).task.join(oa, ob, local::burden(), local::scale()) };
+    here.resume_after(parent, tag + 2);
+    (ra, rb)
+}
+
+/// Measures what a strand of nothing shows, by joins that do nothing and are not handed to the real crate.
+pub fn calibrate() {
+    if span_rt::env::settings().units {
+        return;
+    }
+    const ROUNDS: u64 = 200;
+    let here = Local::here();
+    let nothing = || core::hint::black_box(());
+    let mut least = u64::MAX;
+    for _ in 0..8 {
+        let mut root = Running { task: span_rt::sites::root(), base: 0, kind: (0, 0) };
+        let waiting = Waiting(&raw mut root);
+        here.resume(&raw mut root);
+        for _ in 0..ROUNDS {
+            let parent = here.pause();
+            let tag = 8;
+            here.hand_over(tag, here.paused_at());
+            let entry = here.enter(root.task.entry.context, 0);
+            let side = Side { parent: waiting, site: 0, entry, kind: (0, 0), tag };
+            let (_, a) = side.run(nothing);
+            let (_, b) = Side { tag: tag + 1, ..side }.run(nothing);
+            root.task.join(a, b, 0, local::scale());
+            here.resume_after(parent, tag + 2);
+        }
+        here.pause();
+        here.leave();
+        least = least.min(root.task.work() / (3 * ROUNDS));
+    }
+    here.clear_books();
+    clock::HOOK.store(least, Ordering::Relaxed);
+}

@@ -1,0 +1,136 @@
+//! Which call site an operation belongs to.
+//!
+//! A `join`, `scope` or `spawn` in the program's own code is known by `#[track_caller]` and the type of its
+//! closure. Operations inside `rayon` itself (every parallel iterator) all come from the same few lines there, so
+//! the stack tells whose they are; it is walked only where an operation starts: the tasks into which it splits
+//! itself have the same kind (place and closure type) as their parent, and inherit its site.
+
+use core::panic::Location;
+use span_rt::Local;
+use span_rt::local::Running;
+use span_rt::sites::{self, Key};
+use span_rt::stack::Trace;
+use spandag::Site;
+use spandag::dump::{Kind, Place};
+
+/// The kind of an operation: where it was called and with what closure.
+pub fn kind(at: &'static Location<'static>, closure: &'static str) -> (usize, usize) {
+    (core::ptr::from_ref(at) as usize, closure.as_ptr() as usize)
+}
+
+/// The site of a closure handed over at `at`. `side` tells the two closures of a join apart.
+#[inline]
+pub fn find(
+    here: &Local,
+    parent: &Running,
+    at: &'static Location<'static>,
+    closure: &'static str,
+    side: u8,
+) -> Site {
+    let kind = kind(at, closure);
+    let at_user = here.site((kind.0, kind.1.wrapping_mul(8) + usize::from(side)), || {
+        if inside_rayon(at.file()) { Site::MAX } else { in_source(at, closure, side) }
+    });
+    if at_user != Site::MAX {
+        return at_user;
+    }
+    if parent.kind == kind { parent.task.site } else { by_stack(here, parent, kind.1, closure) }
+}
+
+/// The sites of the two closures of a join. Inside rayon both are pieces of one operation.
+#[inline]
+pub fn find_both(
+    here: &Local,
+    parent: &Running,
+    at: &'static Location<'static>,
+    (a, b): (&'static str, &'static str),
+) -> (Site, Site) {
+    let site_a = find(here, parent, at, a, 1);
+    let key = (kind(at, b).0, kind(at, b).1.wrapping_mul(8) + 2);
+    let site_b = here.site(key, || if inside_rayon(at.file()) { Site::MAX } else { in_source(at, b, 2) });
+    (site_a, if site_b == Site::MAX { site_a } else { site_b })
+}
+
+#[cold]
+fn in_source(at: &'static Location<'static>, closure: &'static str, side: u8) -> Site {
+    sites::site(Key::Source(at.file(), at.line(), at.column(), closure, side), || Place {
+        kind: Kind::Spawn,
+        function: function_of(closure),
+        callee: match side {
+            1 => "first closure".into(),
+            2 => "second closure".into(),
+            _ => "closure".into(),
+        },
+        file: at.file().into(),
+        line: at.line(),
+        stack: Vec::new(),
+    })
+}
+
+#[inline(never)]
+fn by_stack(here: &Local, parent: &Running, type_key: usize, closure: &'static str) -> Site {
+    let trace = Trace::up_to(parent.base);
+    let hash = trace
+        .frames()
+        .iter()
+        .fold(0usize, |h, &f| (h.rotate_left(5) ^ f).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    here.site((hash | 1, type_key.wrapping_mul(8) + 7), || {
+        sites::site(Key::Stack(trace.frames().to_vec()), || Place {
+            kind: Kind::Loop,
+            callee: closure.into(),
+            stack: trace.frames().iter().map(|&f| f as u64).collect(),
+            ..Place::default()
+        })
+    })
+}
+
+/// `my::app::work::{{closure}}::{{closure}}` is in `my::app::work`.
+fn function_of(closure: &str) -> String {
+    closure.split("::{{closure}}").next().unwrap_or(closure).into()
+}
+
+/// Whether a source file belongs to rayon: `.../rayon-1.12.0/src/...`, `.../rayon/src/...`.
+fn inside_rayon(file: &str) -> bool {
+    file.split('/').any(|part| {
+        ["rayon-core", "rayon"].iter().any(|name| {
+            part.strip_prefix(name).is_some_and(|rest| {
+                rest.is_empty()
+                    || rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()))
+            })
+        })
+    })
+}
+
+/// Whether the caller is rayon itself.
+pub fn is_rayon(at: &'static Location<'static>) -> bool {
+    inside_rayon(at.file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_rayon_are_known() {
+        for yes in [
+            "/r/rayon-1.12.0/src/iter/plumbing/mod.rs",
+            "vendor/rayon/src/a.rs",
+            "x/rayon-core-1.13.0/src/lib.rs",
+        ] {
+            assert!(inside_rayon(yes), "{yes}");
+        }
+        for no in [
+            "src/main.rs",
+            "/r/rayon-cond-0.4.0/src/lib.rs",
+            "/home/crayon/src/a.rs",
+            "/r/rayon_logs/src/x.rs",
+        ] {
+            assert!(!inside_rayon(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn closures_tell_their_function() {
+        assert_eq!(function_of("a::fib::{{closure}}::{{closure}}"), "a::fib");
+    }
+}

@@ -1,0 +1,396 @@
+//! What a thread knows: its clock, the task that it runs, and what it has looked up before.
+//!
+//! The current task lives in the stack frame of whoever runs it; a thread points to it. A foreign task can only
+//! run on this stack inside a call to the parallel runtime, and whoever makes such a call writes the whole state
+//! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
+
+use crate::clock::{self, Clock};
+use crate::env::settings;
+use crate::{sites, stack};
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
+use spandag::task::{Books, Gather, Opened, Outcome, Task};
+use spandag::{Context, Entry, Scale, Site};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
+const HEAVY_TICKS: u64 = 50_000;
+const ENTRY_SLOTS: usize = 64;
+const SITE_SLOTS: usize = 256;
+
+/// A task and what its thread needs to know of it.
+pub struct Running {
+    /// The task.
+    pub task: Task,
+    /// Stack address above which frames belong to other tasks.
+    pub base: usize,
+    /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
+    pub kind: (usize, usize),
+}
+
+/// One thread.
+pub struct Local {
+    /// Its clock.
+    pub clock: Clock,
+    current: Cell<*mut Running>,
+    begun: Cell<u64>,
+    /// When the last task ended on this thread, and whose child it was: the next strand may start there.
+    stamp: Cell<u64>,
+    tag: Cell<usize>,
+    stack_top: usize,
+    books: UnsafeCell<Books>,
+    busy: AtomicBool,
+    entries: [Cell<(u64, Entry)>; ENTRY_SLOTS],
+    known: [Cell<((usize, usize), Site)>; SITE_SLOTS],
+    /// The task of a thread that the program started itself.
+    own_root: Cell<*mut Running>,
+}
+
+thread_local! {
+    static HERE: Cell<*const Local> = const { Cell::new(core::ptr::null()) };
+    static END: ThreadEnd = const { ThreadEnd };
+}
+
+struct ThreadEnd;
+
+impl Drop for ThreadEnd {
+    fn drop(&mut self) {
+        let here = HERE.get();
+        if !here.is_null() {
+            // SAFETY: locals are leaked on purpose, so that records outlive threads.
+            unsafe { &*here }.thread_ends();
+        }
+    }
+}
+
+static ALL: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
+static ROOT: AtomicPtr<Running> = AtomicPtr::new(core::ptr::null_mut());
+static ROOT_SCOPE: Mutex<Option<(Gather, Option<Opened>)>> = Mutex::new(None);
+static STOP: AtomicBool = AtomicBool::new(false);
+static BURDEN: AtomicU64 = AtomicU64::new(0);
+static HEAVY: AtomicU64 = AtomicU64::new(HEAVY_TICKS);
+
+struct Shared(*const Local);
+// SAFETY: other threads read only the books and counters, and only under the protocol of `collect`.
+unsafe impl Send for Shared {}
+
+/// The scope that stands for the whole program: what is spawned and never waited for ends in it.
+pub const PROGRAM: usize = 1;
+
+/// Starts the clock and the task of the whole program, on the main thread. Later calls do nothing.
+pub fn start() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let begun = clock::start();
+        if settings().units {
+            clock::UNITS.store(1, Ordering::Relaxed);
+            HEAVY.store(0, Ordering::Relaxed);
+            BURDEN.store(settings().burden_ns, Ordering::Relaxed);
+        } else {
+            BURDEN.store(clock::ticks(settings().burden_ns), Ordering::Relaxed);
+        }
+        let here = Local::here();
+        let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
+        let opened = root.task.open(PROGRAM);
+        *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) = Some((Gather::default(), Some(opened)));
+        let root = Box::into_raw(root);
+        ROOT.store(root, Ordering::Release);
+        here.resume(root);
+        if !settings().units {
+            here.begun.set(begun);
+        }
+    });
+}
+
+impl Local {
+    /// This thread's.
+    #[inline(always)]
+    pub fn here() -> &'static Local {
+        let here = HERE.get();
+        if here.is_null() {
+            return Self::first();
+        }
+        // SAFETY: leaked when it was made.
+        unsafe { &*here }
+    }
+
+    #[cold]
+    fn first() -> &'static Local {
+        let mut local = Box::new(Local {
+            clock: Clock::new(),
+            current: Cell::new(core::ptr::null_mut()),
+            begun: Cell::new(0),
+            stamp: Cell::new(0),
+            tag: Cell::new(0),
+            stack_top: stack::top(),
+            books: UnsafeCell::default(),
+            busy: AtomicBool::new(false),
+            entries: [const { Cell::new((u64::MAX, Entry { context: 0, top_site: false, top_caller: false })) };
+                ENTRY_SLOTS],
+            known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
+            own_root: Cell::new(core::ptr::null_mut()),
+        });
+        local.clock.settle();
+        let local: &'static Local = Box::leak(local);
+        HERE.set(local);
+        END.with(|_| ());
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).push(Shared(local));
+        local
+    }
+
+    /// The strand that runs ends: the task that it belongs to. A thread that the program started itself gets a
+    /// task of its own.
+    #[inline]
+    pub fn pause(&self) -> *mut Running {
+        let current = self.current.get();
+        if current.is_null() {
+            return self.adopt();
+        }
+        let (cost, now) = self.clock.end(self.begun.get());
+        self.begun.set(now);
+        // SAFETY: the current task's frame is below us on this stack, and only this thread uses it.
+        unsafe { (*current).task.strand(cost) };
+        current
+    }
+
+    /// When the strand that was paused last ended.
+    #[inline]
+    pub fn paused_at(&self) -> u64 {
+        self.begun.get()
+    }
+
+    #[cold]
+    fn adopt(&self) -> *mut Running {
+        start();
+        let current = self.current.get();
+        if !current.is_null() {
+            return current; // this was the main thread's first
+        }
+        let root = Box::new(Running { task: sites::root(), base: self.stack_top, kind: (0, 0) });
+        let root = Box::into_raw(root);
+        self.own_root.set(root);
+        self.resume(root);
+        root
+    }
+
+    /// A strand of `running` starts now.
+    #[inline]
+    pub fn resume(&self, running: *mut Running) {
+        // Whatever ended here before is no longer what the next strand follows.
+        self.tag.set(0);
+        self.current.set(running);
+        self.begun.set(self.clock.begin());
+    }
+
+    /// The strand that runs ends, if one does.
+    pub fn pause_current(&self) {
+        if !self.current.get().is_null() {
+            self.pause();
+        }
+    }
+
+    /// The task that was paused goes on.
+    pub fn resume_current(&self) {
+        let current = self.current.get();
+        if !current.is_null() {
+            self.resume(current);
+        }
+    }
+
+    /// A strand of `running` started when the last task of `tag` ended on this thread, or starts now.
+    #[inline]
+    pub fn resume_after(&self, running: *mut Running, tag: usize) {
+        self.current.set(running);
+        if self.tag.get() == tag {
+            self.begun.set(self.stamp.get());
+        } else {
+            self.begun.set(self.clock.begin());
+        }
+        self.tag.set(0);
+    }
+
+    /// Says that the strand which starts next on this thread under the name `tag` starts at `stamp`.
+    #[inline]
+    pub fn hand_over(&self, tag: usize, stamp: u64) {
+        self.tag.set(tag);
+        self.stamp.set(stamp);
+    }
+
+    /// The current task ends.
+    #[inline]
+    pub fn end(&self, running: Running) -> Outcome {
+        self.current.set(core::ptr::null_mut());
+        let scale = scale();
+        if let Some(books) = self.open_books() {
+            // SAFETY: only this thread opens its books, one at a time, and `collect` waits while `busy`.
+            let outcome = running.task.finish(unsafe { &mut *books }, scale);
+            self.busy.store(false, Ordering::Release);
+            return outcome;
+        }
+        running.task.finish(&mut Books::default(), scale)
+    }
+
+    #[inline]
+    fn open_books(&self) -> Option<*mut Books> {
+        self.busy.store(true, Ordering::Relaxed);
+        // Pairs with the barrier that `collect` makes every processor run.
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        if STOP.load(Ordering::Relaxed) {
+            self.busy.store(false, Ordering::Release);
+            return None;
+        }
+        Some(self.books.get())
+    }
+
+    /// What happens when `site` is invoked in `context`.
+    #[inline]
+    pub fn enter(&self, context: Context, site: Site) -> Entry {
+        let key = u64::from(context) << 32 | u64::from(site);
+        let slot = &self.entries[(site as usize ^ (context as usize).wrapping_mul(7)) % ENTRY_SLOTS];
+        let (known, entry) = slot.get();
+        if known == key {
+            return entry;
+        }
+        let entry = sites::enter(context, site);
+        slot.set((key, entry));
+        entry
+    }
+
+    /// The site that was looked up under `key`, or what `find` says.
+    #[inline]
+    pub fn site(&self, key: (usize, usize), find: impl FnOnce() -> Site) -> Site {
+        let slot = &self.known[(key.0 >> 3 ^ key.1 ^ key.1 >> 6) % SITE_SLOTS];
+        let (known, site) = slot.get();
+        if known == key {
+            return site;
+        }
+        let site = find();
+        slot.set((key, site));
+        site
+    }
+
+    /// No task runs on this thread until one is resumed.
+    #[inline]
+    pub fn leave(&self) {
+        self.current.set(core::ptr::null_mut());
+    }
+
+    /// Forgets what ended on this thread so far.
+    pub fn clear_books(&self) {
+        if let Some(books) = self.open_books() {
+            // SAFETY: as in `end`.
+            unsafe { *books = Books::default() };
+            self.busy.store(false, Ordering::Release);
+        }
+    }
+
+    fn thread_ends(&self) {
+        let root = self.own_root.replace(core::ptr::null_mut());
+        if root.is_null() {
+            return;
+        }
+        if self.current.get() == root {
+            self.pause();
+        }
+        // SAFETY: made by `adopt`, and nobody else has it.
+        let running = *unsafe { Box::from_raw(root) };
+        let outcome = self.end(running);
+        gather(outcome);
+    }
+}
+
+/// How large things are now.
+#[inline]
+pub fn scale() -> Scale {
+    let sites = sites::COUNT.load(Ordering::Relaxed);
+    Scale { sites, heavy: HEAVY.load(Ordering::Relaxed).saturating_mul(1 + sites as u64 / 16) }
+}
+
+/// What a fork costs, in the unit of costs.
+#[inline]
+pub fn burden() -> u64 {
+    BURDEN.load(Ordering::Relaxed)
+}
+
+/// Whether this is the task of the whole program.
+pub fn is_root(running: *const Running) -> bool {
+    core::ptr::eq(running, ROOT.load(Ordering::Acquire))
+}
+
+/// A task ends that nobody waits for.
+pub fn gather(outcome: Outcome) {
+    if let Some((gather, _)) = &mut *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) {
+        gather.add(outcome, 0, scale());
+    }
+}
+
+/// What all threads measured, once the program is over.
+pub struct Collected {
+    /// The totals.
+    pub totals: spandag::serial::Totals,
+    /// Threads that took part.
+    pub threads: usize,
+    /// Strands whose clock was repaired, and the ticks taken off.
+    pub repaired: (u64, u64),
+    /// Whether preemptions were seen.
+    pub sees_preemption: bool,
+    /// The program ended while the main task was waiting.
+    pub cut_short: bool,
+}
+
+/// Ends the program's task and adds up. Nothing is recorded after it.
+pub fn collect() -> Option<Collected> {
+    const MEMBARRIER: i64 = 324;
+    const REGISTER: i64 = 16;
+    const EXPEDITED: i64 = 8;
+    let here = Local::here();
+    let root = ROOT.swap(core::ptr::null_mut(), Ordering::AcqRel);
+    if root.is_null() {
+        return None;
+    }
+    let cut_short = here.current.get() != root;
+    if !cut_short {
+        here.pause();
+        here.current.set(core::ptr::null_mut());
+    }
+    // SAFETY: made by `start`; taken out of `ROOT`, so only once. If the main task is waiting in a call that will
+    // never return, nobody looks at it any more.
+    let mut running = *unsafe { Box::from_raw(root) };
+    let scale = scale();
+    if let Some((gather, Some(opened))) = ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        running.task.close(opened, gather, scale);
+    }
+    let outcome = here.end(running);
+    STOP.store(true, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    // SAFETY: no memory is involved.
+    unsafe {
+        crate::libc::syscall(MEMBARRIER, REGISTER, 0i64, 0i64);
+        crate::libc::syscall(MEMBARRIER, EXPEDITED, 0i64, 0i64);
+    }
+    let mut all = Books::default();
+    let (mut repaired, mut lost) = (0, 0);
+    let locals = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    for Shared(local) in &*locals {
+        // SAFETY: locals are never freed.
+        let local = unsafe { &**local };
+        let mut patience = 1_000_000;
+        while local.busy.load(Ordering::Acquire) && patience > 0 {
+            core::hint::spin_loop();
+            patience -= 1;
+        }
+        if patience > 0 {
+            // SAFETY: its thread is not in its books, and will not open them again: it sees `STOP`.
+            all.merge(unsafe { &*local.books.get() });
+        }
+        repaired += local.clock.repaired.get();
+        lost += local.clock.lost.get();
+    }
+    Some(Collected {
+        threads: locals.len(),
+        totals: outcome.totals(all, sites::COUNT.load(Ordering::Relaxed)),
+        repaired: (repaired, lost),
+        sees_preemption: here.clock.sees_preemption(),
+        cut_short,
+    })
+}

@@ -1,0 +1,242 @@
+//! Random programs: the on-line algorithms against a naive evaluation.
+
+mod program;
+
+use std::collections::BTreeMap;
+
+use program::{Naive, Op, Path, Random, cilk, func, stealing};
+use proptest::prelude::*;
+use spandag::serial::{How, Stack, Totals};
+use spandag::task::{Books, Gather, Outcome, Task};
+use spandag::{Contexts, Cost, Record, Scale, Site};
+
+fn nonzero(records: &[Record]) -> BTreeMap<Site, Record> {
+    records.iter().zip(0..).filter(|(r, _)| !r.is_empty()).map(|(r, s)| (s, *r)).collect()
+}
+
+/// `exact` also demands the same of every what-if.
+fn check(ops: &[Op], totals: &Totals, exact: bool) {
+    let (naive, path) = Naive::run(ops, None);
+    assert_eq!(totals.work, naive.work);
+    assert_eq!(totals.span, path.span);
+    let mut on_span = nonzero(&totals.on_span);
+    let mut expected = path.records;
+    if spawns_into_scopes(ops) {
+        // Of a task that is on the path only up to a spawn, the reference does not know the local work.
+        on_span.values_mut().chain(expected.values_mut()).for_each(|r| r.local.work = 0);
+    }
+    assert_eq!(on_span, expected);
+    let mut on_work = naive.on_work.clone();
+    for (site, r) in nonzero(&totals.on_work) {
+        // The local span of all invocations is checked by hand elsewhere: the reference does not add it up.
+        let mut r = r;
+        r.local.span = 0;
+        assert_eq!(on_work.remove(&site), Some(r), "site {site}");
+    }
+    assert!(on_work.is_empty());
+    assert_eq!(totals.on_span.iter().map(|r| r.local.span).sum::<u64>(), path.span, "local spans add up");
+    assert_eq!(totals.on_work.iter().map(|r| r.local.work).sum::<u64>(), naive.work);
+    assert_eq!(
+        totals.steps.iter().map(|s| s.span).sum::<u64>(),
+        path.span,
+        "the critical path has all strands"
+    );
+    if exact {
+        for (site, spans) in totals.faster.iter().enumerate() {
+            for (k, &span) in spans.iter().enumerate() {
+                let (_, path): (_, Path) = Naive::run(ops, Some((site as Site, k)));
+                assert_eq!(span, path.span, "site {site} faster by {}", spandag::FACTORS[k]);
+            }
+        }
+    }
+}
+
+fn serial(stack: &mut Stack, ops: &[Op]) {
+    for op in ops {
+        match op {
+            Op::Work(cost) => stack.strand(*cost),
+            Op::Call(site, ops) => {
+                stack.enter(*site, func(*site), How::Called);
+                serial(stack, ops);
+                stack.leave();
+            }
+            Op::Spawn(site, ops) => {
+                stack.enter(*site, func(*site), How::Spawned);
+                serial(stack, ops);
+                stack.leave();
+            }
+            Op::Sync => stack.sync(),
+            _ => unreachable!(),
+        }
+    }
+}
+
+/// Runs tasks in random order: either side of a join first, spawned tasks at once or when the scope closes.
+struct Pool {
+    contexts: Contexts,
+    books: Vec<Books>,
+    random: Random,
+    sites: usize,
+    heavy: Cost,
+    scopes: usize,
+}
+
+type Pending<'a> = Vec<(Task, &'a [Op])>;
+
+impl Pool {
+    fn scale(&self) -> Scale {
+        Scale { sites: self.sites, heavy: self.heavy }
+    }
+
+    fn child(&mut self, parent: &Task, site: Site) -> Task {
+        let entry = self.contexts.enter(parent.entry.context, site, func(site));
+        parent.child(site, entry)
+    }
+
+    fn finish(&mut self, task: Task) -> Outcome {
+        let worker = self.random.below(3) as usize;
+        task.finish(&mut self.books[worker], Scale { sites: self.sites, heavy: self.heavy })
+    }
+
+    fn run<'a>(
+        &mut self,
+        task: &mut Task,
+        ops: &'a [Op],
+        scope: &mut Option<(usize, Cost, bool, Pending<'a>)>,
+    ) {
+        for op in ops {
+            match op {
+                Op::Work(cost) => task.strand(*cost),
+                Op::Call(site, ops) => {
+                    let mut child = self.child(task, *site);
+                    self.run(&mut child, ops, &mut None);
+                    let outcome = self.finish(child);
+                    task.returned(outcome, self.scale());
+                }
+                Op::Join((a, a_ops), (b, b_ops)) => {
+                    let (mut a, mut b) = (self.child(task, *a), self.child(task, *b));
+                    if self.random.below(2) == 0 {
+                        self.run(&mut a, a_ops, &mut None);
+                        self.run(&mut b, b_ops, &mut None);
+                    } else {
+                        self.run(&mut b, b_ops, &mut None);
+                        self.run(&mut a, a_ops, &mut None);
+                    }
+                    let (a, b) = (self.finish(a), self.finish(b));
+                    task.join(a, b, 0, self.scale());
+                }
+                Op::Scope(ops) => {
+                    self.scopes += 1;
+                    let id = self.scopes;
+                    let opened = task.open(id);
+                    let mut inner = Some((id, opened.at(), true, Vec::new()));
+                    self.run(task, ops, &mut inner);
+                    let (_, at, _, mut pending) = inner.take().expect("still there");
+                    let mut gather = Gather::default();
+                    while !pending.is_empty() {
+                        // In order of the spawns where ties decide; the order of execution is another matter,
+                        // and children that spawn in turn come later.
+                        let (mut child, ops) = pending.remove(0);
+                        let mut deeper = Some((id, at, false, Vec::new()));
+                        self.run(&mut child, ops, &mut deeper);
+                        let outcome = self.finish(child);
+                        let later = deeper.take().expect("still there").3;
+                        pending.splice(0..0, later);
+                        gather.add(outcome, at, self.scale());
+                    }
+                    task.close(opened, gather, self.scale());
+                }
+                Op::Into(site, ops) => {
+                    let entry = self.contexts.enter(task.entry.context, *site, func(*site));
+                    let (id, at, body, pending) = scope.as_mut().expect("inside a scope");
+                    let child = task.spawn(
+                        (*site, entry),
+                        *id,
+                        *at,
+                        *body,
+                        (0, Scale { sites: self.sites, heavy: self.heavy }),
+                    );
+                    pending.push((child, ops));
+                }
+                Op::Spawn(..) | Op::Sync => unreachable!(),
+            }
+        }
+    }
+}
+
+fn steal(ops: &[Op], seed: u64, heavy: Cost) -> Totals {
+    let mut contexts = Contexts::default();
+    let mut root = Task::root(&mut contexts);
+    let books = (0..3).map(|_| Books::default()).collect();
+    let mut pool = Pool { contexts, books, random: Random(seed | 1), sites: 40, heavy, scopes: 0 };
+    pool.run(&mut root, ops, &mut None);
+    let outcome = pool.finish(root);
+    let mut all = Books::default();
+    pool.books.iter().for_each(|b| all.merge(b));
+    outcome.totals(all, 40)
+}
+
+/// What-ifs are exact for programs that do not spawn into scopes: of a scope's children that are not the longest,
+/// only the parts after their spawns are followed.
+fn spawns_into_scopes(ops: &[Op]) -> bool {
+    ops.iter().any(|op| match op {
+        Op::Into(..) => true,
+        Op::Call(_, ops) | Op::Spawn(_, ops) | Op::Scope(ops) => spawns_into_scopes(ops),
+        Op::Join((_, a), (_, b)) => spawns_into_scopes(a) || spawns_into_scopes(b),
+        Op::Work(_) | Op::Sync => false,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn serial_execution(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(1 << 50)]) {
+        let ops = cilk(&mut Random(seed), if few { 4 } else { 30 }, 5);
+        let mut stack = Stack::new(heavy, 0);
+        serial(&mut stack, &ops);
+        check(&ops, &stack.finish(), heavy == 0);
+    }
+
+    #[test]
+    fn work_stealing(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(1 << 50)]) {
+        let ops = stealing(&mut Random(seed), if few { 4 } else { 30 }, 4, false);
+        let totals = steal(&ops, seed.rotate_left(17), heavy);
+        check(&ops, &totals, heavy == 0 && !spawns_into_scopes(&ops));
+    }
+}
+
+#[test]
+fn a_million_deep() {
+    const DEPTH: u32 = 1_000_000;
+    let mut stack = Stack::new(100_000, 10);
+    for i in 0..DEPTH {
+        stack.strand(1);
+        stack.enter(1 + i % 2, 0, if i % 3 == 0 { How::Spawned } else { How::Called });
+    }
+    let totals = stack.finish();
+    assert_eq!((totals.work, totals.span), (DEPTH.into(), DEPTH.into()));
+    assert_eq!(totals.on_span[1].site.count, 1, "nested invocations of a site count once");
+    assert_eq!(totals.on_span[1].local.count + totals.on_span[2].local.count, DEPTH.into());
+
+    let mut contexts = Contexts::default();
+    let scale = Scale { sites: 2, heavy: 1000 };
+    let mut task = Task::root(&mut contexts);
+    let opened = task.open(1);
+    let mut gather = Gather::default();
+    let entry = contexts.enter(task.entry.context, 1, 0);
+    let mut children = Vec::new();
+    for _ in 0..DEPTH {
+        task.strand(1);
+        children.push(task.spawn((1, entry), 1, 0, true, (0, scale)));
+    }
+    let mut books = Books::default();
+    for mut child in children {
+        child.strand(1);
+        gather.add(child.finish(&mut books, scale), 0, scale);
+    }
+    task.close(opened, gather, scale);
+    let outcome = task.finish(&mut books, scale);
+    let totals = outcome.totals(books, 2);
+    assert_eq!((totals.work, totals.span), (2 * u64::from(DEPTH), u64::from(DEPTH) + 1));
+}
