@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
+mod causal;
 mod engine;
 mod fit;
 mod growth;
@@ -18,6 +19,8 @@ pub struct Args {
 enum Bench {
     /// How often the growth fitter is right, against the fitters on PyPI.
     Fit(fit::Args),
+    /// Predictions of `farsight causal` against what really cutting the work gives.
+    Causal(causal::Args),
     /// Twelve programs natively and under wrappers: CPU time and memory as ratios, parallel speedup, start-up.
     Engine(engine::Args),
     /// The same programs under `farsight growth`, beside aprof's figures; and programs of two threads.
@@ -27,6 +30,7 @@ enum Bench {
 pub fn run(args: Args) -> Result<()> {
     match args.bench {
         Bench::Fit(args) => fit::run(args),
+        Bench::Causal(args) => causal::run(args),
         Bench::Engine(args) => engine::run(args),
         Bench::Growth(args) => growth::run(args),
     }

@@ -7,6 +7,7 @@
 //! - Never concludes more than the data allow: an unknown fit stays unknown in every conclusion drawn from it.
 #![forbid(unsafe_code)]
 
+pub mod causal;
 pub mod count;
 pub mod diff;
 pub mod forecast;

@@ -20,6 +20,7 @@
 //! wake-up would slow everybody down.
 
 use crate::pause::{self, Paused};
+use crate::points;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
@@ -122,7 +123,7 @@ impl Ledger {
         // `global` never falls within an epoch, and a new epoch makes ours void.
         while epoch(global) == epoch(ours) && global < ours {
             match shared.hot.global.compare_exchange_weak(global, ours, AcqRel, Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return points::delayed(shared, delay_ns(ours) - delay_ns(global)),
                 Err(now) => global = now,
             }
         }
@@ -138,18 +139,23 @@ impl Ledger {
         true
     }
 
-    /// At a sample: the thread is excused from delays of the time that it spent waiting for a core (or, where the
+    /// At a sample: time since the last one that the thread ran or wanted to, and of which it ran.
+    ///
+    /// The thread is excused from delays of the time that it spent waiting for a core (or, where the
     /// experimenter says so, waiting in ways that no hook sees).
-    pub fn excuse_unexplained(&self, shared: &Shared, cpu_ns: u64) {
+    ///
+    /// With a core for each of the program's threads, time off the core is the fault of other programs. Code that took
+    /// half the CPU time would have to wait for cores half as long, too, so such time counts for the sampled code.
+    pub fn pass_time(&self, shared: &Shared, cpu_ns: u64) -> (u64, u64) {
         let (wall, global) = (pause::now_ns(), shared.hot.global.load(Relaxed));
         let wall_passed = wall.saturating_sub(self.seen_wall_ns.replace(wall)).max(1);
         let cpu_passed = cpu_ns.saturating_sub(self.seen_cpu_ns.replace(cpu_ns));
         let explained = self.explained_ns.replace(0);
         let seen = self.seen_global.replace(global);
-        if !crowded(shared) && shared.credit_unexplained.load(Relaxed) == 0 {
-            return;
-        }
         let off_core = wall_passed.saturating_sub(cpu_passed).saturating_sub(explained);
+        if !crowded(shared) && shared.credit_unexplained.load(Relaxed) == 0 {
+            return (cpu_passed + off_core, cpu_passed);
+        }
         let grown = if epoch(seen) == epoch(global) {
             delay_ns(global) - delay_ns(seen).min(delay_ns(global))
         } else {
@@ -157,6 +163,7 @@ impl Ledger {
         };
         let excused = (u128::from(grown) * u128::from(off_core) / u128::from(wall_passed)) as u64;
         self.excuse(global, excused);
+        (cpu_passed, cpu_passed)
     }
 
     fn excuse(&self, global: u64, ns: u64) {
@@ -185,7 +192,7 @@ impl Ledger {
                 self.spun_ns.set(self.spun_ns.get() + spun_ns);
                 self.excess_ns.set(self.excess_ns.get() + took_ns.saturating_sub(asked));
                 self.explained_ns.set(self.explained_ns.get() + took_ns);
-                self.cell().paused_ns.fetch_add(took_ns, Relaxed);
+                self.cell().spun_ns.fetch_add(spun_ns, Relaxed);
             }
             self.set_paid(global);
         }

@@ -8,7 +8,7 @@ use crate::shared;
 use core::ptr;
 use core::sync::atomic::Ordering::*;
 use preload::sys;
-use wire::causal::{Counter, POINT_NAME_BYTES_MAX, Point, kind};
+use wire::causal::{Counter, POINT_NAME_BYTES_MAX, Point, Shared, kind};
 
 /// The counter of a kind and name. The same for the same arguments; null when the program is not profiled or there is
 /// no room. The name is copied.
@@ -42,7 +42,32 @@ pub unsafe extern "C" fn _coz_get_counter(of: i32, name: *const libc::c_char) ->
     }
     point.name_len.store(name.len() as u32, Relaxed);
     point.kind.store(of, Release);
+    pair(shared, name);
     &point.counter
+}
+
+/// Tells the begin of a name where its end is, once there are both.
+fn pair(shared: &Shared, name: &[u8]) {
+    let known = shared.counts.points.load(Acquire) as usize;
+    let find =
+        |of: u32| shared.points.iter().take(known).position(|p| p.kind.load(Acquire) == of && is(p, name));
+    if let (Some(begin), Some(end)) = (find(kind::BEGIN), find(kind::END))
+        && let Some(begin) = shared.points.get(begin)
+    {
+        begin.end.store(end as u32 + 1, Release);
+    }
+}
+
+/// Everybody is being delayed by `ns`: so are the requests in flight. In a signal handler.
+pub(crate) fn delayed(shared: &Shared, ns: u64) {
+    let known = shared.counts.points.load(Relaxed) as usize;
+    for begin in shared.points.iter().take(known) {
+        let Some(end) = begin.end.load(Acquire).checked_sub(1) else { continue };
+        let Some(end) = shared.points.get(end as usize) else { continue };
+        let ended = end.counter.count.load(Relaxed);
+        let open = begin.counter.count.load(Relaxed).saturating_sub(ended);
+        begin.delayed_ns.fetch_add(ns.saturating_mul(open), Relaxed);
+    }
 }
 
 /// Part of Coz's ABI: serve all debts now.

@@ -10,7 +10,7 @@
 
 use crate::attribute::{Found, attribute};
 use crate::ledger::{self, Ledger};
-use crate::shared;
+use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
     AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
@@ -23,6 +23,9 @@ use wire::causal::{Shared, ThreadCell, controlled, epoch, flags, pack, state};
 const GO_STEPS_MAX: u32 = 100_000;
 /// An input that took less was there already: nobody was waited for.
 const WAIT_MIN_NS: u64 = 20_000;
+
+/// A sample stands for no more than this many times its CPU time.
+const STRETCH_MAX: u64 = 20;
 
 /// The runtime.
 pub struct Causal;
@@ -194,7 +197,16 @@ impl Sampled for Causal {
                 Backend::Timer => sample.cpu_ns(),
                 _ => PERIOD_NS.load(Relaxed),
             };
-            local.ledger.excuse_unexplained(shared, sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+            let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+            let (wanted_ns, ran_ns) = local.ledger.pass_time(shared, cpu_ns);
+            counts.wanted_ns.fetch_add(wanted_ns, Relaxed);
+            counts.sampled_ns.fetch_add(ran_ns, Relaxed);
+            // What the sample stands for, stretched by the load of other programs.
+            let stretch = |ns: u64| {
+                let most = ns.saturating_mul(STRETCH_MAX);
+                let stretched = u128::from(ns) * u128::from(wanted_ns) / u128::from(ran_ns.max(1));
+                u64::try_from(stretched).unwrap_or(most).clamp(ns, most)
+            };
             if !local.ledger.sample_is_ours(passed_ns) {
                 counts.samples.fetch_add(1, Relaxed);
                 match found {
@@ -204,8 +216,9 @@ impl Sampled for Causal {
                         }
                         let control = shared.hot.control.load(Acquire);
                         let (of, permille, selected) = controlled(control);
-                        if selected == target && of == epoch(shared.hot.global.load(Relaxed)) {
-                            local.ledger.earn(shared, passed_ns * u64::from(permille) / 1000);
+                        let alive = pause::now_ns() < shared.hot.until_ns.load(Relaxed);
+                        if selected == target && alive && of == epoch(shared.hot.global.load(Relaxed)) {
+                            local.ledger.earn(shared, stretch(passed_ns) * u64::from(permille) / 1000);
                         }
                     }
                     Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
@@ -307,7 +320,7 @@ fn cell() -> *mut ThreadCell {
                 doing: AtomicU32::new(0),
                 tid: AtomicU32::new(0),
                 paid: AtomicU64::new(0),
-                paused_ns: AtomicU64::new(0),
+                spun_ns: AtomicU64::new(0),
             };
             &raw const LAST as *mut ThreadCell
         }

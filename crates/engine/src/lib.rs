@@ -30,9 +30,9 @@ mod edges;
 pub mod emit;
 pub mod engine;
 pub mod events;
-mod handback;
 #[cfg(test)]
 mod golden;
+mod handback;
 pub mod heap;
 mod instrument;
 pub mod kernel;

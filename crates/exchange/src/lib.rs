@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aprof;
+pub mod coz;
 pub mod csv;
 pub mod csv_counts;
 pub mod stacks;

@@ -49,6 +49,8 @@ enum Format {
     Firefox,
     /// Folded stacks of the value chosen with --value
     Folded,
+    /// Coz's profile of causal runs; one JSON object a line if OUT ends in .jsonl
+    Coz,
 }
 
 /// Values of an idle run, in the order in which they are exported.
@@ -79,6 +81,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
         Format::Pprof | Format::Firefox | Format::Folded => write_stacks(args, &profile)?,
+        Format::Coz => {
+            let json = args.output.extension().is_some_and(|e| e == "jsonl");
+            let format = if json { exchange::coz::Format::Json } else { exchange::coz::Format::Tabs };
+            let Some(bytes) = exchange::coz::export(&profile.runs, format) else {
+                let message = anyhow::anyhow!("{}: holds no causal run", args.file.display());
+                return Err(Failure::error(Kind::Data, message));
+            };
+            output::write(&args.output, &bytes)?;
+        }
     }
     if args.output != Path::new("-") {
         eprintln!("farsight: wrote {}", args.output.display());

@@ -12,7 +12,8 @@ use crate::profiles;
 
 /// Turn other tools' profiles into one of ours
 ///
-/// Reads aprof reports, version 6. aprof writes one file per thread: give all files of a run together.
+/// Reads aprof reports, version 6 (aprof writes one file per thread: give all files of a run together), and Coz
+/// profiles, .coz or .jsonl.
 #[derive(clap::Args)]
 pub struct Args {
     /// Files to import
@@ -34,8 +35,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .map_err(|e| Failure::error(Kind::NoInput, e))?;
         contents.push((path.to_string_lossy(), bytes));
     }
-    let sources: Vec<Source<'_>> = contents.iter().map(|(name, bytes)| Source { name, bytes }).collect();
-    let profile = aprof::import(&sources).map_err(|e| Failure::error(Kind::Data, e))?;
+    let profile = if contents.iter().all(|(name, bytes)| is_coz(name, bytes)) {
+        let imported = contents.iter().map(|(name, bytes)| exchange::coz::import(name, bytes));
+        let profiles = imported.collect::<Result<Vec<_>, _>>().map_err(|e| Failure::error(Kind::Data, e))?;
+        profile::merge(&profiles).map_err(|e| Failure::error(Kind::Data, e))?
+    } else {
+        let sources: Vec<Source<'_>> = contents.iter().map(|(name, bytes)| Source { name, bytes }).collect();
+        aprof::import(&sources).map_err(|e| Failure::error(Kind::Data, e))?
+    };
     for problem in profile.runs.iter().flat_map(|run| &run.problems) {
         eprintln!("farsight: {problem}");
     }
@@ -48,4 +55,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     );
     eprintln!("farsight: next: farsight report {}", args.output.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a file is Coz's: by its name, or by the words that its first line can begin with.
+fn is_coz(name: &str, bytes: &[u8]) -> bool {
+    let begins = |word: &[u8]| bytes.starts_with(word);
+    name.ends_with(".coz") || name.ends_with(".jsonl") || begins(b"startup\t") || begins(b"{\"type\"")
 }

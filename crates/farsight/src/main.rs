@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod browser;
+mod causal;
 mod cc;
 mod check;
 mod count;
@@ -37,6 +38,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Causal(Box<causal::Args>),
     Growth(growth::Args),
     Count(count::Args),
     Idle(idle::Args),
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let result = match &args.command {
+        Command::Causal(args) => causal::run(args),
         Command::Growth(args) => growth::run(args),
         Command::Count(args) => count::run(args),
         Command::Idle(args) => idle::run(args),

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use profile::{Count, Data, Idle, Profile, Run, Span};
+use profile::{Causal, Count, Data, Idle, Profile, Run, Span};
 use report::html::{CountRun, IdleRun, Page, PageRun};
 use serde_json::{Value, json};
 
@@ -23,6 +23,16 @@ pub enum View {
     Idle(Box<IdleView>),
     /// How parallel it was; each run by itself.
     Span(SpanView),
+    /// What making code faster would gain.
+    Causal(CausalView),
+}
+
+/// Causal runs of one build.
+pub struct CausalView {
+    /// What is known of them besides their data; times are sums.
+    pub run: Run,
+    /// Their data.
+    pub causal: Causal,
 }
 
 /// One idle run: contexts of different runs are not added up, they are compared.
@@ -70,6 +80,7 @@ pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
     let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
     views.extend(count_views(profile).into_iter().map(View::Count));
     views.extend(idle_views(profile)?.into_iter().map(|v| View::Idle(Box::new(v))));
+    views.extend(causal_views(profile).into_iter().map(View::Causal));
     views.extend(profile.runs.iter().filter_map(|run| match &run.data {
         Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
         _ => None,
@@ -113,6 +124,28 @@ pub fn count_views(profile: &Profile) -> Vec<CountView> {
     views
 }
 
+/// The causal runs of a profile, put together by build and by what their targets are.
+pub fn causal_views(profile: &Profile) -> Vec<CausalView> {
+    let mut views = Vec::new();
+    for build in profile.by_build() {
+        let mut kinds: Vec<Vec<(&Run, &Causal)>> = Vec::new();
+        for run in build {
+            let Data::Causal(causal) = &run.data else { continue };
+            match kinds.iter_mut().find(|runs| runs[0].1.by == causal.by) {
+                Some(runs) => runs.push((run, causal)),
+                None => kinds.push(vec![(run, causal)]),
+            }
+        }
+        for runs in kinds {
+            let all: Vec<&Run> = runs.iter().map(|r| r.0).collect();
+            if let Some(causal) = Causal::combined(runs.iter().map(|r| r.1)) {
+                views.push(CausalView { run: profiles::summed(&all), causal });
+            }
+        }
+    }
+    views
+}
+
 impl View {
     /// For the terminal.
     pub fn terminal(&self) -> String {
@@ -120,6 +153,9 @@ impl View {
             View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
             View::Idle(v) => report::idle::terminal(&v.run, &v.idle, &v.analysis),
+            View::Causal(v) => {
+                report::terminal::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal))
+            }
             View::Span(v) => report::span::terminal(&v.run, &v.span),
         }
     }
@@ -130,6 +166,7 @@ impl View {
             View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
             View::Count(v) => report::json::count(&v.run, &v.count),
             View::Idle(v) => report::idle::json(&v.run, &v.idle, &v.analysis),
+            View::Causal(v) => report::json::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
             View::Span(v) => report::span::json(&v.run, &v.span),
         }
     }

@@ -22,6 +22,7 @@ mod scan;
 mod select;
 mod shifted;
 mod solve;
+pub mod speedup;
 mod student;
 mod verdict;
 

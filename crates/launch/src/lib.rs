@@ -9,6 +9,7 @@
 
 pub mod answers;
 mod blob;
+pub mod breakpoint;
 pub mod counts;
 mod ended;
 mod error;

@@ -46,6 +46,18 @@ pub struct Running {
     ended: Option<Usage>,
 }
 
+/// The clock that deadlines in shared memory are on.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live record.
+    let code = unsafe { libc::clock_gettime(clock, &mut ts) };
+    (code == 0).then_some(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64)
+}
+
 impl Preload<'_> {
     /// Makes the shared memory, lets `prepare` fill it, and starts the program.
     pub fn start(&self, prepare: impl FnOnce(&Results)) -> Result<Running, LaunchError> {
@@ -100,6 +112,12 @@ impl Running {
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// CPU time that all threads of the program have used so far; 0 once it has ended.
+    pub fn cpu_ns(&self) -> u64 {
+        // The kernel's name for the CPU clock of a process.
+        clock_ns((!self.pid << 3) | 2).unwrap_or(0)
     }
 
     /// Waits for the program's end, at most this long. What became of it, once it has ended.

@@ -40,6 +40,14 @@ impl Results {
         Ok(Results { fd, base: base.cast(), bytes: bytes as usize })
     }
 
+    /// The memory as the structure that the runtime sees, while the program runs and afterwards.
+    pub fn view<T: wire::Layout>(&self) -> &T {
+        assert!(size_of::<T>() <= self.bytes);
+        // SAFETY: a mapping is aligned to pages; the layouts of `wire` are atomics, valid for any bytes and for
+        // writes by others at any time.
+        unsafe { &*self.base.cast::<T>() }
+    }
+
     pub(crate) fn fd(&self) -> i32 {
         self.fd.as_raw_fd()
     }

@@ -10,23 +10,26 @@
 //! ```
 
 use crate::canon::Invalid;
+use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
 use crate::idle::Idle;
 use crate::run::Data;
 use crate::span::Span;
 use crate::varint::{Bad, Decode};
-use crate::{count_section, growth_section, idle_section, span_section};
+use crate::{causal_section, count_section, growth_section, idle_section, span_section};
 
 /// The number of the growth mode, and the kind of its sections.
 const GROWTH: (u32, u32) = (1, 2);
 /// The number of the count mode, and the kind of its sections.
 const COUNT: (u32, u32) = (2, 3);
+/// The number of the causal mode, and the kind of its sections.
+const CAUSAL: (u32, u32) = (3, 4);
 /// The number of the idle mode, and the kind of its sections.
 const IDLE: (u32, u32) = (4, 5);
 /// The number of the span mode, and the kind of its sections.
 const SPAN: (u32, u32) = (5, 6);
-const KNOWN: [(u32, u32); 4] = [GROWTH, COUNT, IDLE, SPAN];
+const KNOWN: [(u32, u32); 5] = [GROWTH, COUNT, CAUSAL, IDLE, SPAN];
 
 /// Whether the number is that of a mode of this version.
 pub fn is_mode(mode: u32) -> bool {
@@ -43,6 +46,7 @@ pub fn kind_name(kind: u32) -> &'static str {
     match kind {
         k if k == GROWTH.1 => "growth",
         k if k == IDLE.1 => "idleness",
+        k if k == CAUSAL.1 => "experiments",
         k if k == SPAN.1 => "work and span",
         _ => "counts",
     }
@@ -73,6 +77,10 @@ pub fn encode(data: &Data) -> Result<Option<Encoded>, Invalid> {
             idle.validate()?;
             (IDLE, idle_section::encode(idle))
         }
+        Data::Causal(causal) => {
+            causal.validate()?;
+            (CAUSAL, causal_section::encode(causal))
+        }
         Data::Span(span) => {
             span.validate()?;
             (SPAN, span_section::encode(span))
@@ -97,6 +105,7 @@ enum Known {
     Growth(Growth),
     Count(Count),
     Idle(Idle),
+    Causal(Causal),
     Span(Span),
 }
 
@@ -116,6 +125,14 @@ impl Facts {
             return Ok(Facts {
                 announced: part.idle.contexts.len() as u64,
                 data: Known::Idle(part.idle),
+                unknown_fields: part.unknown_fields,
+            });
+        }
+        if kind == CAUSAL.1 {
+            let part = causal_section::decode(payload)?;
+            return Ok(Facts {
+                data: Known::Causal(part.causal),
+                announced: part.experiments_total,
                 unknown_fields: part.unknown_fields,
             });
         }
@@ -141,6 +158,7 @@ impl Facts {
             Known::Growth(_) => GROWTH.0,
             Known::Count(_) => COUNT.0,
             Known::Idle(_) => IDLE.0,
+            Known::Causal(_) => CAUSAL.0,
             Known::Span(_) => SPAN.0,
         }
     }
@@ -153,6 +171,11 @@ impl Facts {
             (Known::Count(a), Known::Count(b)) if (a.total, a.threads) == (b.total, b.threads) => {
                 a.by_thread.extend(b.by_thread);
                 a.functions.extend(b.functions);
+            }
+            (Known::Causal(a), Known::Causal(b))
+                if (&a.targets, &a.points, a.by) == (&b.targets, &b.points, b.by) =>
+            {
+                a.experiments.extend(b.experiments);
             }
             (Known::Span(a), Known::Span(b))
                 if (a.model, a.unit, span_section::head(a)) == (b.model, b.unit, span_section::head(&b)) =>
@@ -173,6 +196,7 @@ impl Facts {
             Known::Growth(growth) => growth.routines.len() as u64,
             Known::Count(count) => count.functions.len() as u64,
             Known::Idle(idle) => idle.contexts.len() as u64,
+            Known::Causal(causal) => causal.experiments.len() as u64,
             Known::Span(span) => span.sites.len() as u64,
         }
     }
@@ -182,6 +206,7 @@ impl Facts {
             Known::Growth(growth) => growth.validate(),
             Known::Count(count) => count.validate(),
             Known::Idle(idle) => idle.validate(),
+            Known::Causal(causal) => causal.validate(),
             Known::Span(span) => span.validate(),
         }
     }
@@ -209,6 +234,7 @@ impl Facts {
                 Known::Growth(growth) => growth.normalize(),
                 Known::Count(count) => count.normalize(),
                 Known::Idle(idle) => idle.normalize(),
+                Known::Causal(causal) => causal.normalize(),
                 Known::Span(span) => span.normalize(),
             }
         }
@@ -220,6 +246,7 @@ impl Facts {
             Known::Growth(growth) => Data::Growth(growth),
             Known::Count(count) => Data::Count(count),
             Known::Idle(idle) => Data::Idle(idle),
+            Known::Causal(causal) => Data::Causal(causal),
             Known::Span(span) => Data::Span(span),
         }
     }

@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 pub mod canon;
+pub mod causal;
+mod causal_section;
 pub mod count;
 mod count_section;
 pub mod error;
@@ -30,6 +32,7 @@ mod span_section;
 mod varint;
 
 pub use canon::Invalid;
+pub use causal::Causal;
 pub use count::{Count, Function, Tally, ThreadTally};
 pub use error::{Looks, ReadError, WriteError};
 pub use format::{Loaded, decode, encode, salvage};

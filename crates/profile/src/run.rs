@@ -6,6 +6,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::causal::Causal;
 use crate::count::Count;
 use crate::growth::Growth;
 use crate::idle::Idle;
@@ -107,6 +108,8 @@ pub enum Data {
     Count(Count),
     /// Work and idleness by calling context.
     Idle(Idle),
+    /// What making code faster would gain.
+    Causal(Causal),
     /// Work and span, per call site.
     Span(Span),
     /// A mode that this version of Farsight does not know, kept as it was written.

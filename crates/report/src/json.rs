@@ -2,6 +2,10 @@
 //!
 //! Fields may be added; none is renamed or removed without a new version.
 
+pub(crate) mod causal;
+
+pub use causal::causal;
+
 use analyse::count::FunctionChange;
 use analyse::diff::{Change, ChangeKind};
 use analyse::rule::{Finding, Outcome, Rule};
@@ -155,6 +159,7 @@ pub(crate) fn header(run: &Run) -> Map<String, Value> {
 fn kind(data: &Data) -> &'static str {
     match data {
         Data::Growth(_) => "growth",
+        Data::Causal(_) => "causal",
         Data::Count(_) => "count",
         Data::Idle(_) => "idle",
         Data::Span(_) => "span",

@@ -1,5 +1,9 @@
 //! The summary that is printed when a run or a report ends: the answer first, then the table, then a plot.
 
+mod causal;
+
+pub use causal::causal;
+
 use std::collections::BTreeMap;
 
 use analyse::count::FunctionChange;

@@ -26,6 +26,11 @@
 //! lost: the next sample can tell (`Sample::cpu_ns`). A `Timer` may strike in the kernel; `SA_RESTART`
 //! covers most calls (not `poll`, `select`, `epoll_wait`, `nanosleep`, `sem_timedwait` and their kin).
 //!
+//! # The first period
+//! is a random part of the others. A clock that began with a whole period would never see the last part of a thread's
+//! life: threads of 1.9 periods would get 1 sample each, and code that runs in short-lived threads half of what it
+//! deserves.
+//!
 //! Descriptors are moved high, out of the way of programs that expect small numbers, and at most a quarter of
 //! the limit is used.
 
@@ -50,6 +55,8 @@ pub enum Backend {
 pub struct Clock {
     backend: Cell<Backend>,
     handle: Cell<i32>,
+    /// The period to go on with after the first strike; 0 once it is in force.
+    later_ns: Cell<u64>,
 }
 
 /// Descriptors in use.
@@ -63,6 +70,7 @@ const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_EVENT_IOC_ENABLE: usize = 0x2400;
 const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
+const PERF_EVENT_IOC_PERIOD: usize = 0x4008_2404;
 const ATTR_DISABLED: u64 = 1;
 const ATTR_EXCLUDE_KERNEL: u64 = 1 << 5;
 const ATTR_EXCLUDE_HV: u64 = 1 << 6;
@@ -100,21 +108,24 @@ struct OwnerEx {
 impl Clock {
     /// A clock that stands still.
     pub const fn new() -> Self {
-        Self { backend: Cell::new(Backend::None), handle: Cell::new(-1) }
+        Self { backend: Cell::new(Backend::None), handle: Cell::new(-1), later_ns: Cell::new(0) }
     }
 
-    /// Starts the calling thread's clock: perf if `wanted` allows it, else a timer.
-    pub fn start(&self, wanted: Backend, period_ns: u64, number: i32) -> Backend {
+    /// Starts the calling thread's clock: perf if `wanted` allows it, else a timer. It strikes first after
+    /// `first_ns`, then every `period_ns`.
+    pub fn start(&self, wanted: Backend, first_ns: u64, period_ns: u64, number: i32) -> Backend {
+        self.later_ns.set(0);
         if wanted == Backend::Perf
-            && let Ok(fd) = open_event(period_ns, number)
+            && let Ok(fd) = open_event(first_ns, number)
         {
             self.handle.set(fd);
             self.backend.set(Backend::Perf);
+            self.later_ns.set(period_ns);
             // SAFETY: no pointers.
             let _ = unsafe { sys::raw(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0]) };
             return Backend::Perf;
         }
-        match create_timer(period_ns, number) {
+        match create_timer(first_ns, period_ns, number) {
             Ok(id) => {
                 self.handle.set(id);
                 self.backend.set(Backend::Timer);
@@ -122,6 +133,18 @@ impl Clock {
             Err(_) => self.backend.set(Backend::None),
         }
         self.backend.get()
+    }
+
+    /// After a strike: the first one has a period of its own.
+    #[inline]
+    pub fn struck(&self) {
+        let later_ns = self.later_ns.replace(0);
+        if later_ns != 0 && self.backend.get() == Backend::Perf {
+            let args =
+                [self.handle.get() as usize, PERF_EVENT_IOC_PERIOD, &raw const later_ns as usize, 0, 0, 0];
+            // SAFETY: the kernel reads the live word; the event is ours.
+            let _ = unsafe { sys::raw(libc::SYS_ioctl, args) };
+        }
     }
 
     /// Stops the clock for good.
@@ -288,7 +311,7 @@ fn open_event(period_ns: u64, signal: i32) -> sys::Result<i32> {
     opened
 }
 
-fn create_timer(period_ns: u64, signal: i32) -> sys::Result<i32> {
+fn create_timer(first_ns: u64, period_ns: u64, signal: i32) -> sys::Result<i32> {
     // SAFETY: plain data.
     let mut event: libc::sigevent = unsafe { core::mem::zeroed() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -299,11 +322,11 @@ fn create_timer(period_ns: u64, signal: i32) -> sys::Result<i32> {
     let args = [clock, &raw mut event as usize, &raw mut id as usize, 0, 0, 0];
     // SAFETY: both records are live; the kernel writes an int.
     unsafe { sys::raw(libc::SYS_timer_create, args) }?;
-    let period = libc::timespec {
-        tv_sec: (period_ns / 1_000_000_000) as i64,
-        tv_nsec: (period_ns % 1_000_000_000) as i64,
+    let time = |ns: u64| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
     };
-    let spec = libc::itimerspec { it_interval: period, it_value: period };
+    let spec = libc::itimerspec { it_interval: time(period_ns), it_value: time(first_ns) };
     let args = [id as usize, 0, &raw const spec as usize, 0, 0, 0];
     // SAFETY: the record is live.
     match unsafe { sys::raw(libc::SYS_timer_settime, args) } {

@@ -66,6 +66,9 @@ pub struct Sample<'a> {
     sampler: &'a ThreadSampler,
 }
 
+/// Least time before a thread's first sample.
+const FIRST_MIN_NS: u64 = 10_000;
+
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
 static BACKEND: AtomicU8 = AtomicU8::new(0);
 
@@ -103,6 +106,7 @@ extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, con
         }
         return;
     };
+    sampler.clock.struck();
     if thread.is_busy() || sampler.walking.get() {
         sampler.skipped.fetch_add(1, Relaxed);
     } else {
@@ -144,7 +148,8 @@ impl ThreadSampler {
         signal::unblock();
         let wanted =
             if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
-        self.clock.start(wanted, PERIOD_NS.load(Relaxed), signal::reserved())
+        let period_ns = PERIOD_NS.load(Relaxed);
+        self.clock.start(wanted, first_ns(period_ns, now), period_ns, signal::reserved())
     }
 
     /// Stops sampling the calling thread. In [`Hooks::thread_ended`].
@@ -210,6 +215,14 @@ impl ThreadSampler {
         self.walking.set(false);
         stop
     }
+}
+
+/// A random part of a period (see `clock`), not so small that a thread's first act is to be interrupted.
+fn first_ns(period_ns: u64, salt: u64) -> u64 {
+    let mut z = salt ^ u64::from(sys::gettid()) << 32 ^ sys::clock_ns(libc::CLOCK_MONOTONIC);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) % period_ns.max(1)).max(FIRST_MIN_NS)
 }
 
 impl Default for ThreadSampler {

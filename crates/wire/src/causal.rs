@@ -137,6 +137,10 @@ pub struct Point {
     pub name_len: AtomicU32,
     /// The name, eight bytes a word.
     pub name: [AtomicU64; POINT_NAME_BYTES_MAX / 8],
+    /// Of a begin: sum over delays of how long they were and how many had begun and not ended then.
+    pub delayed_ns: AtomicU64,
+    /// Of a begin: one more than the index of its end; 0 while there is none.
+    pub end: AtomicU32,
 }
 
 /// One thread, as far as the experimenter needs to know.
@@ -148,8 +152,8 @@ pub struct ThreadCell {
     pub tid: AtomicU32,
     /// Packed delay that the thread has served or was excused from.
     pub paid: AtomicU64,
-    /// Time spent in pauses, since the thread began.
-    pub paused_ns: AtomicU64,
+    /// Core time used by pauses of the threads that have had this cell.
+    pub spun_ns: AtomicU64,
 }
 
 /// Pieces of code, ascending: piece `i` goes from `starts[i]` to `starts[i + 1]`.
@@ -170,6 +174,8 @@ pub struct Hot {
     pub global: AtomicU64,
     /// See [`control`].
     pub control: AtomicU64,
+    /// Monotonic time after which the experiment is void: its experimenter has died.
+    pub until_ns: AtomicU64,
 }
 
 /// What may change often, away from the hot words.
@@ -181,6 +187,10 @@ pub struct Counts {
     pub threads: AtomicU32,
     /// Samples taken.
     pub samples: AtomicU64,
+    /// CPU time that samples stand for.
+    pub sampled_ns: AtomicU64,
+    /// The same with the time that the threads waited for a core which other programs had.
+    pub wanted_ns: AtomicU64,
     /// Samples of code that had no name yet.
     pub unresolved: AtomicU64,
     /// Samples whose whole path is out of scope.

@@ -18,3 +18,9 @@ pub mod slab;
 
 /// Version of every layout in this crate.
 pub const VERSION: u32 = 3;
+
+/// A structure that one program writes while another reads it: made of atomics alone, valid for any bytes. Only
+/// layouts of this crate implement it.
+pub trait Layout: Sync {}
+
+impl Layout for causal::Shared {}

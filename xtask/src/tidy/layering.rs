@@ -11,6 +11,8 @@ use crate::shell;
 /// that a new one must take its place in the architecture.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("analyse", &["fit", "profile"]),
+    ("annotate", &[]),
+    ("causal", &["launch", "profile", "symbols", "wire"]),
     ("causal-rt", &["preload", "sampler", "wire"]),
     ("collect", &["inputsize", "launch", "profile", "symbols", "wire"]),
     ("count-rt", &["engine", "wire"]),
@@ -19,8 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "farsight",
         &[
-            "analyse", "collect", "exchange", "idle", "launch", "profile", "report", "runtimes", "span-kit",
-            "symbols", "wire",
+            "analyse", "causal", "collect", "exchange", "idle", "launch", "profile", "report", "runtimes",
+            "span-kit", "symbols", "wire",
         ],
     ),
     ("fit", &[]),

@@ -1,6 +1,7 @@
 //! The real executable on real files: stdout, stderr and exit code are what scripts depend on.
 
 mod bad_files;
+mod causal;
 mod check;
 mod diff;
 mod doctor;

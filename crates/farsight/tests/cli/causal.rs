@@ -1,0 +1,298 @@
+//! `farsight causal` on small programs: known answers with wide margins, empty results with their reasons, and programs
+//! that must not notice.
+//!
+//! Margins: the machine that runs the tests may be busy with other things. What is asserted is what no load can turn
+//! round: which of two targets matters, that a count is right, that a reason is named. How close predictions come is
+//! the benchmark's business (`cargo xtask bench causal`).
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const FARSIGHT: &str = env!("CARGO_BIN_EXE_farsight");
+
+/// A folder of its own, and compilers.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Compiles a program of `test-programs/causal` or, if it is none, of a C source text. `None` without a compiler.
+    fn compile(&self, source: &str, flags: &[&str]) -> Option<PathBuf> {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-programs/causal");
+        let program = self.folder.path().join("program");
+        let file = if source.ends_with(".c") && !source.contains('\n') {
+            programs.join(source)
+        } else {
+            let file = self.folder.path().join("source.c");
+            std::fs::write(&file, source).unwrap();
+            file
+        };
+        let mut gcc = Command::new("gcc");
+        gcc.arg("-O2")
+            .arg("-I")
+            .arg(&programs)
+            .args(flags)
+            .arg("-o")
+            .arg(&program)
+            .arg(file)
+            .arg("-lpthread");
+        match gcc.output() {
+            Ok(output) => {
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                Some(program)
+            }
+            Err(error) => {
+                eprintln!("SKIPPED: gcc is not installed ({error})");
+                None
+            }
+        }
+    }
+
+    /// Runs `farsight causal` with the flags and gives its output and its JSON.
+    fn causal(&self, flags: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
+        let json = self.folder.path().join("result.json");
+        let output = Command::new(FARSIGHT)
+            .current_dir(self.folder.path())
+            .args(["causal", "--no-summary", "--seed", "7", "--json"])
+            .arg(&json)
+            .args(flags)
+            .arg("--")
+            .arg(program)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = std::fs::read_to_string(&json).unwrap_or_default();
+        (output, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+}
+
+fn diagnoses(document: &Value) -> String {
+    format!("{} {}", document["diagnoses"], document["problems"])
+}
+
+fn result_of<'a>(document: &'a Value, target: &str) -> Option<&'a Value> {
+    document["results"].as_array()?.iter().find(|r| r["target"].as_str().is_some_and(|t| t.ends_with(target)))
+}
+
+/// Whether the data allow a slope of `truth`, with a good margin: half its width on either side, and a quarter.
+fn may_be(result: &Value, truth: f64) -> bool {
+    let number = |v: &Value, otherwise: f64| v.as_f64().unwrap_or(otherwise);
+    let (low, high) =
+        (number(&result["slope_ci"][0], f64::NEG_INFINITY), number(&result["slope_ci"][1], f64::INFINITY));
+    let margin = (high - low) / 2.0 + 0.25;
+    low - margin <= truth && truth <= high + margin
+}
+
+/// Lines of the program that are marked `TARGET name`.
+fn line_of(source: &str, target: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-programs/causal").join(source);
+    let text = std::fs::read_to_string(path).unwrap();
+    let at = text.lines().position(|l| l.contains(&format!("TARGET {target}"))).unwrap();
+    format!("{source}:{}", at + 1)
+}
+
+#[test]
+fn the_line_that_takes_the_time_is_worth_it() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let (output, document) = bench.causal(&[], &program, &["25000", "360000", "40000"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(document["kind"], "causal");
+    assert_eq!(document["progress_points"][0]["name"], "round");
+    assert_eq!(document["progress_points"][0]["visits"], 25000, "every visit counts");
+    let first = result_of(&document, &line_of("serial.c", "first")).expect("the hot line has a result");
+    assert_eq!(first["function"], "main");
+    // Nine tenths of the time: the gain is nine tenths of the speedup.
+    assert!(may_be(first, 0.9), "{first}");
+    assert_eq!(first["curve"].as_array().unwrap().len(), 4, "all levels were tried: {first}");
+}
+
+#[test]
+fn code_off_the_critical_path_is_worth_less() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("figure_one_long.c", &["-g"]) else { return };
+    let (_, document) = bench.causal(&[], &program, &["18000", "400000", "100000"]);
+    let result = |target: &str| {
+        let found = result_of(&document, &line_of("figure_one_long.c", target));
+        found.unwrap_or_else(|| panic!("{target} has no result: {document}")).clone()
+    };
+    assert!(may_be(&result("a"), 0.75), "{document}");
+    assert!(may_be(&result("b"), 0.0), "{document}");
+}
+
+#[test]
+fn functions_can_be_targets_and_breakpoints_points() {
+    let bench = Bench::new();
+    let source = "#include \"causal.h\"\n\
+        __attribute__((noinline)) void done(void) { __asm__ volatile(\"\"); }\n\
+        __attribute__((noinline)) void work(uint64_t n) { SPIN(n); }\n\
+        int main(void) { for (int i = 0; i < 2000; i++) { work(2000000); done(); } }\n";
+    let Some(program) = bench.compile(source, &["-g"]) else { return };
+    let (output, document) = bench.causal(&["--by", "function", "--progress", "done"], &program, &[]);
+    if output.status.code() == Some(69) {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert_eq!(document["progress_points"][0]["visits"], 2000, "{output:?}");
+    assert_eq!(document["results"][0]["target"], "work", "{document}");
+    assert!(may_be(&document["results"][0], 1.0), "{document}");
+    let (output, _) = bench.causal(&["--progress", "nowhere.c:3"], &program, &[]);
+    assert_eq!(output.status.code(), Some(64), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no such function"));
+}
+
+#[test]
+fn timers_do_where_perf_is_refused() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let (_, document) = bench.causal(&["--timer"], &program, &["12000"]);
+    assert_eq!(document["sampling"]["backend"], "timer");
+    assert!(document["sampling"]["in_scope"].as_u64().unwrap() > 100, "{document}");
+    assert!(document["experiments"].as_u64().unwrap() > 5);
+}
+
+#[test]
+fn every_empty_result_says_why() {
+    let bench = Bench::new();
+    let busy = "#include \"causal.h\"\nint main(void) { for (int i = 0; i < 300; i++) SPIN(2000000); }\n";
+    let Some(program) = bench.compile(busy, &["-g"]) else { return };
+    let (_, document) = bench.causal(&[], &program, &[]);
+    assert!(diagnoses(&document).contains("no progress point was reached"), "{document}");
+    let (_, document) = bench.causal(&["--scope", "file:other.c"], &program, &[]);
+    assert!(diagnoses(&document).contains("is in scope"), "{document}");
+
+    let Some(program) = bench.compile(busy, &[]) else { return };
+    let (_, document) = bench.causal(&[], &program, &[]);
+    assert!(diagnoses(&document).contains("has no line information"), "{document}");
+
+    let Some(program) = bench.compile("int main(void) { return 3; }\n\n", &["-g"]) else { return };
+    let (output, document) = bench.causal(&[], &program, &[]);
+    assert_eq!(output.status.code(), Some(3), "the program's own status");
+    assert!(diagnoses(&document).contains("no samples"), "{document}");
+
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let (_, document) = bench.causal(&["--warmup", "30"], &program, &["500"]);
+    assert!(diagnoses(&document).contains("too short for an experiment"), "{document}");
+
+    let never = "#include \"causal.h\"\n\
+        int main(void) { point(1, \"never\"); for (int i = 0; i < 300; i++) SPIN(2000000); }\n";
+    let Some(program) = bench.compile(never, &["-g"]) else { return };
+    let (_, document) = bench.causal(&[], &program, &[]);
+    assert!(diagnoses(&document).contains("never visited"), "{document}");
+
+    let Some(program) = bench.compile(busy, &["-g", "-static"]) else { return };
+    let (output, _) = bench.causal(&[], &program, &[]);
+    assert_eq!(output.status.code(), Some(69));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("statically linked"));
+}
+
+#[test]
+fn whole_runs_are_experiments_too() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let (_, document) = bench.causal(&["--end-to-end", "--runs", "4"], &program, &["400"]);
+    let point = document["progress_points"].as_array().unwrap().iter().find(|p| p["kind"] == "end-to-end");
+    assert_eq!(point.unwrap()["visits"], 4, "{document}");
+    assert!(document["experiments"].as_u64().unwrap() >= 3, "{document}");
+}
+
+#[test]
+fn a_server_is_ended_and_its_latency_measured() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("latency.c", &["-g"]) else { return };
+    let (output, document) = bench.causal(&["--duration", "4", "--warmup", "0.2"], &program, &["100000000"]);
+    assert_eq!(output.status.code(), Some(128 + 15), "ended by SIGTERM");
+    assert_eq!(document["progress_points"][0]["kind"], "latency");
+    // All of a request's time is its own; the work between requests does not change how long one takes.
+    for (target, truth) in [("request", 1.0), ("between", 0.0)] {
+        let found = result_of(&document, &line_of("latency.c", target));
+        assert!(
+            may_be(found.unwrap_or_else(|| panic!("{target} has no result: {document}")), truth),
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn profiles_append_and_go_to_coz_and_back() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    for flags in [&["-o", "p.farsight"][..], &["-o", "p.farsight", "--append"]] {
+        bench.causal(flags, &program, &["6000"]);
+    }
+    let farsight = |args: &[&str]| {
+        let output = Command::new(FARSIGHT).current_dir(bench.folder.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    farsight(&["export", "p.farsight", "--format", "coz", "-o", "p.coz"]);
+    let text = std::fs::read_to_string(bench.folder.path().join("p.coz")).unwrap();
+    assert_eq!(text.lines().filter(|l| l.starts_with("startup\t")).count(), 2, "both runs are there");
+    assert!(
+        text.contains("\nexperiment\tselected=") && text.contains("\nthroughput-point\tname=round\tdelta=")
+    );
+    farsight(&["import", "p.coz", "-o", "q.farsight"]);
+    let documents = ["p.farsight", "q.farsight"].map(|file| {
+        let text = farsight(&["report", file, "--json", "-"]);
+        serde_json::from_str::<Value>(&text).unwrap()
+    });
+    assert_eq!(documents[0]["experiments"], documents[1]["experiments"]);
+    assert_eq!(documents[0]["progress_points"][0]["name"], documents[1]["progress_points"][0]["name"]);
+}
+
+/// Handlers, forks, threads and exits behave as they do natively.
+#[test]
+fn the_program_does_not_notice() {
+    let bench = Bench::new();
+    let source = r#"#include "causal.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <errno.h>
+static volatile sig_atomic_t profiled, faulted;
+static void on_prof(int s) { (void)s; profiled++; }
+static void on_segv(int s, siginfo_t *i, void *c) { (void)s; (void)i; (void)c; faulted = 1; _exit(faulted + profiled * 0 + 40); }
+static void *thread(void *x) { SPIN(1000000); return x; }
+static void *leaver(void *x) { (void)x; SPIN(3000000); exit(7); }
+int main(int argc, char **argv) {
+  static char stack[65536];
+  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+  sigaltstack(&alternate, 0);
+  signal(SIGPROF, on_prof), raise(SIGPROF);
+  struct sigaction act = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigaction(SIGSEGV, &act, 0);
+  point_t *p = point(1, "round");
+  size_t before = p->count;
+  pid_t child = fork();
+  if (!child) { for (int i = 0; i < 1000; i++) VISIT(p); SPIN(1000000); _exit(9); }
+  int status;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) puts("EINTR");
+  printf("child %d, visits of mine %zu\n", WEXITSTATUS(status), p->count - before);
+  for (int r = 0; r < 20; r++) {
+    pthread_t t[50];
+    for (int i = 0; i < 50; i++) pthread_create(&t[i], 0, thread, 0);
+    for (int i = 0; i < 50; i++) pthread_join(t[i], 0);
+    VISIT(p);
+  }
+  printf("handled %d, preload %s\n", (int)profiled, getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "unset");
+  fflush(stdout);
+  if (argc > 1) { pthread_t t; pthread_create(&t, 0, leaver, 0); for (;;) pause(); }
+  *(volatile int *)8 = 1;
+}
+"#;
+    let Some(program) = bench.compile(source, &["-g"]) else { return };
+    for arguments in [&[][..], &["leave"]] {
+        let native = Command::new(&program).args(arguments).output().unwrap();
+        for flags in [&[][..], &["--timer"]] {
+            let (output, document) = bench.causal(flags, &program, arguments);
+            assert_eq!(output.stdout, native.stdout, "{}", String::from_utf8_lossy(&output.stdout));
+            assert_eq!(output.status.code(), native.status.code());
+            assert_eq!(document["progress_points"][0]["visits"], 20, "the child's visits are its own");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+/* What the programs in this folder share: work of a known amount, arguments, progress points.
+ *
+ * Work is a loop of `steps` dependent decrements in one line of inline assembly, so that it takes time in proportion
+ * to `steps`, whatever the compiler and the alignment, and all its samples fall on the line that calls SPIN.
+ * Programs print the wall time per unit of progress, which is the truth when a cost is really cut. */
+#ifndef CAUSAL_H
+#define CAUSAL_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN(steps) do { uint64_t n_ = (steps) + 1; \
+  __asm__ volatile(".p2align 6\n1: dec %0\n jnz 1b" : "+r"(n_) : : "cc"); } while (0)
+
+typedef struct { size_t count, backoff; } point_t;
+
+__attribute__((unused)) static point_t *point(int type, const char *name) {
+  point_t *(*get)(int, const char *) = (point_t * (*)(int, const char *)) dlsym(RTLD_DEFAULT, "_coz_get_counter");
+  static point_t nowhere;
+  point_t *found = get ? get(type, name) : 0;
+  return found ? found : &nowhere;
+}
+#define VISIT(p) __atomic_add_fetch(&(p)->count, 1, __ATOMIC_RELAXED)
+
+__attribute__((unused)) static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Argument i as a number, or a default. */
+#define ARGUMENT(i, value) (argc > (i) ? strtoull(argv[i], 0, 10) : (value))
+#define REPORT(start, units) printf("%.0f ns per unit\n", (now() - (start)) / (units) * 1e9)
+#endif
