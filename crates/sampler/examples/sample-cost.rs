@@ -1,4 +1,4 @@
-//! What the parts of a sample cost: `cargo run --release -p sampler --example cost`.
+//! What the parts of a sample cost: `cargo run --release -p sampler --example sample-cost`.
 //!
 //! Each line is the best of several repetitions, in nanoseconds of this thread's CPU time.
 
@@ -53,10 +53,10 @@ fn main() {
     for backend in [Backend::Perf, Backend::Timer] {
         let clock = Clock::new();
         let signal = libc::SIGSTKFLT;
-        let found = clock.start(backend, 1_000_000_000, signal);
+        let found = clock.start(backend, 1_000_000_000, 1_000_000_000, signal);
         clock.stop();
         let start = best(200, || {
-            clock.start(backend, 1_000_000_000, signal);
+            clock.start(backend, 1_000_000_000, 1_000_000_000, signal);
             clock.stop();
         });
         println!("{start:8.0} to start and stop a thread's clock ({found:?})");
