@@ -39,7 +39,7 @@ pub fn kit() -> io::Result<PathBuf> {
     if place.join("lib").is_dir() {
         return Ok(place);
     }
-    let draft = sources::folder().join(format!("kit-{}.{}", sources::fingerprint(), std::process::id()));
+    let draft = sources::draft("kit");
     for (name, text) in sources::HEADERS {
         sources::write(&draft.join("include").join(name), text.as_bytes())?;
     }

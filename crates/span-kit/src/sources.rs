@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io};
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
@@ -20,13 +21,20 @@ pub fn folder() -> PathBuf {
     base.or_else(home).unwrap_or_else(std::env::temp_dir).join("farsight").join("span")
 }
 
+/// A folder that nobody else writes to, beside the one that it is to become.
+pub fn draft(what: &str) -> PathBuf {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    folder().join(format!("{what}-{}.{process}.{number}", fingerprint()))
+}
+
 /// Writes the sources unless they are there, and gives their folder.
 pub fn unpack() -> io::Result<PathBuf> {
     let place = folder().join(format!("src-{}", fingerprint()));
     if place.is_dir() {
         return Ok(place);
     }
-    let draft = folder().join(format!("src-{}.{}", fingerprint(), std::process::id()));
+    let draft = draft("src");
     for (name, text) in SOURCES {
         write(&draft.join(name), text.as_bytes())?;
     }

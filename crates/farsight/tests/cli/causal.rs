@@ -114,19 +114,6 @@ fn the_line_that_takes_the_time_is_worth_it() {
 }
 
 #[test]
-fn code_off_the_critical_path_is_worth_less() {
-    let bench = Bench::new();
-    let Some(program) = bench.compile("figure_one_long.c", &["-g"]) else { return };
-    let (_, document) = bench.causal(&[], &program, &["18000", "400000", "100000"]);
-    let result = |target: &str| {
-        let found = result_of(&document, &line_of("figure_one_long.c", target));
-        found.unwrap_or_else(|| panic!("{target} has no result: {document}")).clone()
-    };
-    assert!(may_be(&result("a"), 0.75), "{document}");
-    assert!(may_be(&result("b"), 0.0), "{document}");
-}
-
-#[test]
 fn functions_can_be_targets_and_breakpoints_points() {
     let bench = Bench::new();
     let source = "#include \"causal.h\"\n\

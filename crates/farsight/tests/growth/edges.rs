@@ -19,11 +19,11 @@ fn deep_recursion_longjmp_signals_tail_calls_and_allocators() {
     // Jumps between routines are calls, one cell each, none nested in another.
     assert_eq!(run.sizes("even"), [(0, 1), (1, 20)]);
     assert_eq!(run.sizes("odd"), [(1, 20)]);
-    // The bucket, and the table entry of malloc; nothing of malloc's own.
-    assert_eq!(run.sizes("insert"), [(4, 500)]);
+    // The bucket; nothing of malloc's own, and the table entry that leads to it is control.
+    assert_eq!(run.sizes("insert"), [(2, 500)]);
     assert_eq!(run.points("malloc").len(), 1);
     let unfolded = program.profile(&["--fold", "none"], &["1000"]);
-    assert!(unfolded.points("insert").iter().all(|p| p.0 > 4), "malloc's lists count then");
+    assert!(unfolded.points("insert").iter().all(|p| p.0 > 2), "malloc's lists count then");
 }
 
 #[test]
