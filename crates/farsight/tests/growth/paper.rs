@@ -32,11 +32,6 @@ fn sizes_of_the_papers_examples_are_exact() {
 }
 
 #[test]
-fn running_out_of_stamps_is_invisible() {
-    check("trms", "8");
-}
-
-#[test]
 fn both_metrics_at_once_agree_with_each_alone() {
     let program = Program::build(&["input.c"], &["-O1", "-g", "-pthread"]);
     let both = program.profile(&["--metric", "both"], &[]);
