@@ -9,6 +9,25 @@
 use crate::state::{ThreadState, off};
 use core::arch::naked_asm;
 
+/// Notes the target in r11, gives r11 and rcx back to the program, and enters for the reason given.
+macro_rules! enter_with_target {
+    ($reason:literal) => {
+        naked_asm!(
+            "mov gs:[{target}], r11",
+            "mov rcx, gs:[{s}]",
+            "mov r11, gs:[{t}]",
+            "mov gs:[{rax}], rax",
+            concat!("mov eax, ", $reason),
+            "jmp {common}",
+            target = const off::TARGET,
+            s = const off::SPILL_S,
+            t = const off::SPILL_T,
+            rax = const off::gpr(0),
+            common = sym common
+        )
+    };
+}
+
 /// A direct exit.
 #[unsafe(naked)]
 pub extern "C" fn enter_exit() {
@@ -18,55 +37,19 @@ pub extern "C" fn enter_exit() {
 /// An indirect branch: target in r11, program's r11 and rcx in the spill slots.
 #[unsafe(naked)]
 pub extern "C" fn enter_indirect() {
-    naked_asm!(
-        "mov gs:[{target}], r11",
-        "mov rcx, gs:[{s}]",
-        "mov r11, gs:[{t}]",
-        "mov gs:[{rax}], rax",
-        "mov eax, 1",
-        "jmp {common}",
-        target = const off::TARGET,
-        s = const off::SPILL_S,
-        t = const off::SPILL_T,
-        rax = const off::gpr(0),
-        common = sym common
-    )
+    enter_with_target!("1")
 }
 
 /// An indirect call, where calls are told from jumps: as [`enter_indirect`].
 #[unsafe(naked)]
 pub extern "C" fn enter_call() {
-    naked_asm!(
-        "mov gs:[{target}], r11",
-        "mov rcx, gs:[{s}]",
-        "mov r11, gs:[{t}]",
-        "mov gs:[{rax}], rax",
-        "mov eax, 8",
-        "jmp {common}",
-        target = const off::TARGET,
-        s = const off::SPILL_S,
-        t = const off::SPILL_T,
-        rax = const off::gpr(0),
-        common = sym common
-    )
+    enter_with_target!("8")
 }
 
 /// Goes on at the program address in r11, registers as for [`enter_indirect`]: after signals.
 #[unsafe(naked)]
 pub extern "C" fn enter_resume() {
-    naked_asm!(
-        "mov gs:[{target}], r11",
-        "mov rcx, gs:[{s}]",
-        "mov r11, gs:[{t}]",
-        "mov gs:[{rax}], rax",
-        "mov eax, 9",
-        "jmp {common}",
-        target = const off::TARGET,
-        s = const off::SPILL_S,
-        t = const off::SPILL_T,
-        rax = const off::gpr(0),
-        common = sym common
-    )
+    enter_with_target!("9")
 }
 
 /// A system call that is looked at.

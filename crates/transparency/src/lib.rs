@@ -23,6 +23,7 @@ pub mod case;
 pub mod compile;
 pub mod difference;
 pub mod judge;
+pub mod limits;
 pub mod real;
 pub mod run;
 pub mod spec;

@@ -6,10 +6,8 @@ use std::path::Path;
 use transparency::case::of_test_programs;
 use transparency::compile::Builder;
 use transparency::judge::{Court, Verdict};
+use transparency::limits::LIMITS;
 use transparency::spec::Ring;
-
-/// What the engine cannot do yet; `docs/engine.md` says why. Skipped by name under it, judged under `env`.
-const LIMITS: &[&str] = &["code/jit_remap", "signals/single_step"];
 
 #[test]
 fn the_fast_ring_is_transparent() {
