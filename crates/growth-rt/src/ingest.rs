@@ -57,14 +57,16 @@ impl Ingest {
         folding: Option<u32>,
     ) {
         self.nesting.begin(height, frame);
-        let mut folding = folding.unwrap_or(u32::MAX);
+        // Wider than a stamp, so that "none" is above the last stamp of all.
+        let mut folding = folding.map_or(u64::MAX, u64::from);
         while let Some(record) = Record::<1>::read_last(&mut words) {
             let routine = record.routine & !FOLD;
             let outermost = self.nesting.is_outermost(routine, record.stamp);
-            if record.stamp <= folding {
-                folding = if record.routine & FOLD != 0 { record.stamp } else { u32::MAX };
+            let stamp = u64::from(record.stamp);
+            if stamp <= folding {
+                folding = if record.routine & FOLD != 0 { stamp } else { u64::MAX };
             }
-            let folded = record.stamp >= folding;
+            let folded = stamp >= folding;
             let n = if folded { 0 } else { record.size };
             let ([cost], [own]) = (record.cost, record.cost_self);
             let one = Alike {

@@ -5,6 +5,7 @@
 //! [`INDEX_BITS`] bits by construction.
 
 use crate::layout::{FOLDED_MARK, INDEX_BITS, LOST, SLOTS_MAX, STAMPS, STRIDE};
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use engine::region::Regions;
 use engine::sys::{self, mm, nr};
@@ -267,14 +268,19 @@ impl Shadow for Map {
     }
 
     fn each_stamped(&self, slot: Slot, each: &mut dyn FnMut(Cell)) {
-        // What is not mapped has no stamps: `reset` took them away.
+        // What is not mapped has no stamps: `reset` took them away. Of our own memory the large mappings are left
+        // out: their indices cover everything.
         let mut regions = Regions::default();
-        regions.read_own(&[(self.slabs, self.slabs + SLOTS_MAX * STRIDE)]);
+        let own = [
+            (self.slabs, SLOTS_MAX * STRIDE),
+            (self.marks, 1 << INDEX_BITS),
+            (self.sharers, (8 << INDEX_BITS) / PAGE_CELLS),
+        ];
+        regions.read_own(&own.map(|(start, len)| (start, start + len)));
+        let pieces = regions.iter().flat_map(|region| self.pieces(region.start, region.end)).collect();
         let base = self.slabs + slot as u64 * STRIDE + STAMPS as u64;
-        for region in regions.iter() {
-            for (first, cells) in self.pieces(region.start, region.end) {
-                each_resident(base + first * 4, cells * 4, &mut |at| each(Cell((at - base) / 4)));
-            }
+        for (first, cells) in union(pieces) {
+            each_resident(base + first * 4, cells * 4, &mut |at| each(Cell((at - base) / 4)));
         }
     }
 
@@ -284,6 +290,18 @@ impl Shadow for Map {
         // SAFETY: the private part of a slab whose thread has ended.
         unsafe { sys::call(nr::MADVISE, [slab + first, STRIDE - first, DONTNEED, 0, 0, 0]) };
     }
+}
+
+/// Ranges (first, length) in order, each index in one of them only: regions may share indices, and no cell may be
+/// visited twice.
+fn union(mut ranges: Vec<(u64, u64)>) -> impl Iterator<Item = (u64, u64)> {
+    ranges.sort_unstable();
+    let mut end = 0;
+    ranges.into_iter().filter_map(move |(first, len)| {
+        let (start, stop) = (first.max(end), first + len);
+        end = end.max(stop);
+        (start < stop).then(|| (start, stop - start))
+    })
 }
 
 /// Calls `each` with every 4-byte word of a range of our memory that lies in a page in use.
@@ -320,8 +338,16 @@ fn each_resident(start: u64, bytes: u64, each: &mut dyn FnMut(u64)) {
 
 #[cfg(test)]
 mod tests {
-    use super::{extract, mask};
+    use super::{extract, mask, union};
     use crate::layout::INDEX_BITS;
+
+    #[test]
+    fn ranges_that_share_indices_are_visited_once() {
+        let ranges = [(10, 5), (0, 4), (12, 8), (13, 2), (20, 1)];
+        let indices: alloc::vec::Vec<u64> =
+            union(ranges.to_vec()).flat_map(|(first, len)| first..first + len).collect();
+        assert_eq!(indices, (0..4).chain(10..21).collect::<alloc::vec::Vec<u64>>());
+    }
 
     #[test]
     fn masks_have_the_width_of_an_index_and_keep_stack_and_libraries_apart() {

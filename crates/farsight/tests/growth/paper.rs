@@ -32,6 +32,17 @@ fn sizes_of_the_papers_examples_are_exact() {
 }
 
 #[test]
+fn running_out_of_stamps_is_invisible() {
+    check("trms", "8");
+    let program = Program::build(&["stamps.c"], &["-O1", "-g"]);
+    for metric in ["rms", "trms"] {
+        let run = program.profile(&["--metric", metric, "--stamp-bits", "8"], &[]);
+        let expected: Vec<(u64, u64)> = (1..=7).map(|n| (n, 200)).collect();
+        assert_eq!(run.sizes("sum"), expected, "{metric}");
+    }
+}
+
+#[test]
 fn both_metrics_at_once_agree_with_each_alone() {
     let program = Program::build(&["input.c"], &["-O1", "-g", "-pthread"]);
     let both = program.profile(&["--metric", "both"], &[]);
