@@ -10,10 +10,10 @@
 //!
 //! The program's cost is the sum of the forecast self costs, or the largest forecast cumulative cost where
 //! that is more: a callee that will be called more often shows in its caller's curve, not in its own.
-//! A routine whose growth is unknown is not extrapolated; its self cost stays at today's value, and how
-//! much of the whole that is gets reported.
+//! A routine whose growth is unknown, or guessed from too little, is not extrapolated; its self cost stays at
+//! today's value, and how much of the whole that is gets reported.
 
-use fit::{Class, Fit};
+use fit::{Class, Fit, Verdict};
 use profile::{Point, Routine};
 
 use crate::growth::{Forecast, GrowthAnalysis, RoutineAnalysis};
@@ -28,6 +28,13 @@ const GROUPS_MAX: usize = 48;
 const COST_CAP: f64 = 1e280;
 /// Overtaking matters to the user only between routines that will be at least this share of the whole.
 const OVERTAKE_SHARE_MIN: f64 = 0.05;
+
+/// A tentative fit is extrapolated from this many sizes on ...
+const TENTATIVE_SIZES_MIN: usize = 6;
+/// ... that span at least this factor ...
+const TENTATIVE_RANGE_MIN: f64 = 4.0;
+/// ... if the 95 % interval of its exponent is at most this wide.
+const TENTATIVE_EXPONENT_WIDTH_MAX: f64 = 0.5;
 
 /// The factors at which forecasts are evaluated: ten per decade, from 1 to 1000.
 pub fn factors() -> Vec<f64> {
@@ -120,9 +127,27 @@ pub fn overtakes(analysis: &GrowthAnalysis<'_>) -> Vec<Overtake> {
     found
 }
 
-/// The routine's cost at each factor, or `None` when its growth is unknown.
+/// Whether a fit says enough about larger sizes: a confident one does, a tentative one only if it rests on several sizes
+/// and its exponent is narrow. A curve through a handful of points would outgrow the whole program on paper.
+fn extrapolates(routine: &Routine, fit: &Fit) -> bool {
+    match fit.verdict {
+        Verdict::Confident => true,
+        Verdict::Unknown => false,
+        Verdict::Tentative => {
+            let [smallest, largest] = fit.range;
+            let [low, high] = fit.exponent_ci;
+            routine.points.len() >= TENTATIVE_SIZES_MIN
+                && largest >= TENTATIVE_RANGE_MIN * smallest.max(1.0)
+                && high - low <= TENTATIVE_EXPONENT_WIDTH_MAX
+        }
+    }
+}
+
+/// The routine's cost at each factor, or `None` when its growth is not known well enough.
 fn curve(routine: &Routine, fit: &Fit, cost: fn(&Point) -> u64, factors: &[f64]) -> Option<Vec<f64>> {
-    fit.class?;
+    if !extrapolates(routine, fit) {
+        return None;
+    }
     let groups = groups(routine, cost);
     factors
         .iter()

@@ -88,9 +88,15 @@ impl RoutineAnalysis<'_> {
         self.routine.points.len()
     }
 
-    /// Whether the mean cost grows faster than n log n, as far as the fit can tell.
+    /// Whether the mean cost grows faster than n log n over the sizes seen, as far as the fit can tell. By the
+    /// exponent alone n^1.02 would, beyond sizes that nobody has.
     pub fn is_superlinear(&self) -> bool {
-        self.fit.class.is_some_and(|class| class.cmp_growth(fit::Class::NLogN).is_gt())
+        let n_log_n = fit::Class::NLogN;
+        let [low, high] = self.fit.range.map(|n| n.max(2.0));
+        self.fit.class.is_some_and(|class| {
+            let gain = |class: fit::Class| class.g(high) / class.g(low);
+            class.cmp_growth(n_log_n).is_gt() && (high <= low || gain(class) > gain(n_log_n))
+        })
     }
 }
 

@@ -31,12 +31,12 @@ fn identity<'p>(r: &RoutineAnalysis<'p>) -> (&'p str, Option<u64>, &'p str) {
 fn score(routine: &RoutineAnalysis<'_>, horizons: &[usize]) -> f64 {
     let future = horizons.iter().filter_map(|&i| routine.forecast.get(i)).map(|f| f.share);
     let importance = future.fold(routine.share, f64::max);
-    importance * growth_weight(routine.fit.class) * verdict_weight(routine.fit.verdict)
+    importance * growth_weight(routine) * verdict_weight(routine.fit.verdict)
 }
 
-fn growth_weight(class: Option<Class>) -> f64 {
-    let Some(class) = class else { return 0.1 };
-    if class.cmp_growth(Class::NLogN).is_gt() {
+fn growth_weight(routine: &RoutineAnalysis<'_>) -> f64 {
+    let Some(class) = routine.fit.class else { return 0.1 };
+    if routine.is_superlinear() {
         1.0
     } else if class.cmp_growth(Class::Linear).is_ge() {
         0.35

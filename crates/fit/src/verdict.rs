@@ -9,8 +9,8 @@ use crate::points::Points;
 use crate::select;
 use crate::solve::Scratch;
 
-/// Fewest different sizes for any opinion ...
-const SIZES_MIN: usize = 3;
+/// Fewest different sizes for any opinion (a curve has two or three coefficients) ...
+const SIZES_MIN: usize = 5;
 /// ... and for confidence.
 const SIZES_CONFIDENT: usize = 6;
 /// Least ratio of the largest to the smallest size for any opinion ...
@@ -31,6 +31,8 @@ const SCATTER_MAX: f64 = 0.6;
 const EXPLAINED_MIN: f64 = 0.8;
 /// Correlation of neighbouring residuals above which the curve is not the whole law.
 const WAVES_MAX: f64 = 0.5;
+/// How far the power of a class may move when the largest size is left out.
+const HOLDS_POWER: f64 = 0.3;
 /// Exponent, with its interval below zero, from which on the cost falls.
 const FALLING: f64 = -0.1;
 
@@ -41,10 +43,9 @@ const FALLING: f64 = -0.1;
 pub fn fit(samples: &[Sample]) -> Fit {
     let Some(points) = Points::new(samples) else { return unknown([0.0; 2], "no usable samples") };
     let range = [points.n[0], points.n[points.len() - 1]];
-    match points.distinct {
-        1 => return unknown(range, "too few distinct sizes: only one was seen"),
-        2 => return unknown(range, "too few distinct sizes: only two were seen"),
-        _ => debug_assert!(points.distinct >= SIZES_MIN),
+    if points.distinct < SIZES_MIN {
+        let seen = ["none was", "one was", "two were", "three were", "four were"][points.distinct];
+        return unknown(range, &format!("too few distinct sizes: only {seen} seen"));
     }
     if range[1] / range[0].max(1.0) < RANGE_MIN {
         let (low, high) = (formula::number(range[0]), formula::number(range[1]));
@@ -65,7 +66,13 @@ pub fn fit(samples: &[Sample]) -> Fit {
             Fit { exponent, exponent_ci, spread, ..unknown(range, &reason) }
         }
         None => {
-            fit.reason = doubt(&points, &law, &fit).unwrap_or_default();
+            let mut doubt = doubt(&points, &law, &fit);
+            if let Some(power) = without_largest(samples, &law, scratch) {
+                let [low, high] = fit.exponent_ci;
+                fit.exponent_ci = [low.min(power), high.max(power)];
+                doubt = doubt.or_else(|| Some("the class rests on the largest size alone".to_string()));
+            }
+            fit.reason = doubt.unwrap_or_default();
             fit.verdict = if fit.reason.is_empty() { Verdict::Confident } else { Verdict::Tentative };
             fit
         }
@@ -217,6 +224,20 @@ fn doubt(points: &Points, law: &Law, fit: &Fit) -> Option<String> {
         return Some(format!("exponential, but to the base of {} instead of 2", formula::number(base)));
     }
     None
+}
+
+/// What the samples without the largest size say of a steep class: a single call must not convict a routine. The power
+/// of their class, if it is another one.
+fn without_largest(samples: &[Sample], law: &Law, scratch: &mut Scratch) -> Option<f64> {
+    let class = law.last().class;
+    if class.cmp_growth(Class::NLogN).is_le() {
+        return None;
+    }
+    let largest = samples.iter().filter(|s| s.n.is_finite()).map(|s| s.n).fold(0.0, f64::max);
+    let rest: Vec<Sample> = samples.iter().filter(|s| s.n < largest).copied().collect();
+    let other = Points::new(&rest).and_then(|points| Law::of(&points, scratch))?.last().class;
+    let holds = other == class || (other.power() - class.power()).abs() < HOLDS_POWER;
+    (!holds).then(|| other.power())
 }
 
 /// At how many sizes of a regime its leading term is a visible part of the cost.
