@@ -2,8 +2,7 @@
 
 use crate::activation::Local;
 use engine::appmem;
-use engine::sys::{failed, nr};
-use syscalls::{Access, Call, Memory, for_each_range};
+use syscalls::{Access, Call, Loss, Memory, for_each_loss, for_each_range};
 
 /// The program's memory, which may not be there.
 struct Program;
@@ -34,11 +33,15 @@ impl Memory for Program {
 
 /// A system call has returned.
 pub fn after(local: &mut Local, number: u64, args: &[u64; 6], result: i64) {
-    memory_map(local, number, args, result);
+    let call = Call { number, args: *args, result };
+    let process = local.process;
+    for_each_loss(&call, |end| process.swap_break(end), &mut |at, len, loss| match loss {
+        Loss::Unmapped => process.unmapped(at, len),
+        Loss::Emptied => process.map.reset(at, len),
+    });
     if local.is_folded() {
         return;
     }
-    let call = Call { number, args: *args, result };
     // What the kernel read was there before what it wrote.
     for access in [Access::Read, Access::Write] {
         for_each_range(&call, &Program, &mut |range| {
@@ -49,46 +52,5 @@ pub fn after(local: &mut Local, number: u64, args: &[u64; 6], result: i64) {
                 }
             }
         });
-    }
-}
-
-/// Memory that went away or came anew has no past.
-fn memory_map(local: &mut Local, number: u64, args: &[u64; 6], result: i64) {
-    if failed(result) {
-        return;
-    }
-    let page = |len: u64| len.next_multiple_of(4096);
-    let process = local.process;
-    match number {
-        nr::MMAP => {
-            const FIXED: u64 = 0x10;
-            if args[3] & FIXED != 0 {
-                process.unmapped(result as u64, page(args[1]));
-            }
-        }
-        nr::MUNMAP => process.unmapped(args[0], page(args[1])),
-        nr::MREMAP => {
-            let (old, old_len, new, new_len) = (args[0], page(args[1]), result as u64, page(args[2]));
-            if new != old {
-                process.unmapped(old, old_len);
-                process.unmapped(new, new_len);
-            } else if new_len < old_len {
-                process.unmapped(old + new_len, old_len - new_len);
-            }
-        }
-        nr::BRK => {
-            let old = process.swap_break(result as u64);
-            if (result as u64) < old {
-                process.unmapped(result as u64, old - result as u64);
-            }
-        }
-        nr::MADVISE => {
-            const DONTNEED: u64 = 4;
-            const REMOVE: u64 = 9;
-            if matches!(args[2], DONTNEED | REMOVE) {
-                process.map.reset(args[0], page(args[1]));
-            }
-        }
-        _ => {}
     }
 }

@@ -9,6 +9,7 @@
 
 mod shared;
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use engine::access::{Access, Class, Kind};
 use engine::appmem;
 use engine::client::{Client, StringCounters};
@@ -46,6 +47,9 @@ impl Log {
 
 /// Where in the thread's area the emitted code leaves the pc of the event.
 const PC: i32 = 0;
+
+/// The end of the heap, 0 while it is not known.
+static BREAK: AtomicU64 = AtomicU64::new(0);
 
 /// `what` and `class` of an event, and its length.
 fn token(what: u8, class: u8, bytes: u32) -> u32 {
@@ -120,6 +124,10 @@ impl Client for Log {
         let log = Shared::own();
         log.add(t.tid(), what::SYSCALL_DONE, 0, 0, result as u64, n);
         let call = syscalls::Call { number: n, args: *args, result };
+        let swap_break = |end| BREAK.swap(end, Ordering::Relaxed);
+        syscalls::for_each_loss(&call, swap_break, &mut |at, len, _| {
+            log.add(t.tid(), what::FORGOTTEN, 0, 0, at, len);
+        });
         syscalls::for_each_range(&call, &Program, &mut |r| {
             let what = match r.access {
                 syscalls::Access::Read => what::KERNEL_READ,

@@ -1,4 +1,4 @@
-//! Which user memory each x86-64 Linux system call reads and writes.
+//! Which user memory each x86-64 Linux system call reads and writes, and which loses its past.
 //!
 //! # Design constraints
 //! - Pure data and arithmetic: `no_std`, no allocation, no I/O, no system calls. It runs inside the profiled program,
@@ -28,10 +28,12 @@ mod effect;
 mod ioctl;
 pub mod limits;
 mod message;
+mod past;
 mod process;
 mod table;
 mod visit;
 
+pub use past::{Loss, for_each_loss};
 pub use visit::for_each_range;
 
 /// A system call that has returned.

@@ -56,6 +56,8 @@ pub mod what {
     pub const THREAD: u8 = 13;
     /// It ends.
     pub const THREAD_DONE: u8 = 14;
+    /// A system call unmapped or emptied `length` bytes at `address`, or put something else there.
+    pub const FORGOTTEN: u8 = 15;
 }
 
 /// What an access is for, as numbers of [`Event::class`].

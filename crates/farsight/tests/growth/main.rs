@@ -6,3 +6,4 @@ mod edges;
 mod input;
 mod paper;
 mod profiled;
+mod replay;
