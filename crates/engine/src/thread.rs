@@ -1,5 +1,6 @@
 //! Threads: their slabs, and how they start and end.
 
+use crate::bug::Line;
 use crate::client::{Client, SlabLayout};
 use crate::engine::{Engine, Shared, entry};
 use crate::events::Events;
@@ -127,6 +128,9 @@ pub(crate) fn clone<C: Client>(
     let child = shared.lock.lock().new_thread(st.engine);
     let Some(child) = child else {
         signal::set_kernel_mask(st.signals.mask);
+        Line::new()
+            .text(b"farsight: the program asks for more threads at once than this mode has room for")
+            .print();
         return -11; // EAGAIN, as when the kernel has no room for another thread
     };
     child.gpr = st.gpr;

@@ -5,9 +5,9 @@
 //! slab + 0        the engine's private part
 //!      + 1 M      the slot's window: wire::growth::Hot and the record buffer (shared with the collector)
 //!      + 64 M     stamps, 4 bytes per cell, moved by STAMPS_SHIFT within the page
-//!      + STAMPS   stamps that were taken away, where both metrics are computed
 //!      + FRAMES   pending activations, 64 bytes each
 //!      + FACTS    their rare facts, 64 bytes each
+//!      + LOST     stamps that were taken away, where both metrics are computed
 //! ```
 //! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
 
@@ -19,8 +19,8 @@ use wire::growth::{HOT_OFFSET, Hot};
 pub const INDEX_BITS: u32 = 34;
 /// Bytes of one map of stamps.
 pub const STAMPS_BYTES: u64 = 4 << INDEX_BITS;
-/// Room for pending activations: 2^28 of them.
-pub const FRAMES_BYTES: u64 = 16 << 30;
+/// Room for pending activations: 2^26 of them.
+pub const FRAMES_BYTES: u64 = 4 << 30;
 
 /// First page of the stamps in a slab.
 const STAMPS_PAGE: u64 = 64 << 20;
@@ -30,14 +30,37 @@ const STAMPS_SHIFT: u64 = 0x840;
 
 /// Displacement of the stamps from gs.
 pub const STAMPS: i32 = (STAMPS_PAGE + STAMPS_SHIFT) as i32;
-/// Offset of the lost stamps in a slab.
-pub const LOST: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
-/// Offset of the frames.
-pub const FRAMES: u64 = LOST + STAMPS_BYTES + (64 << 20);
+/// Offset of the frames in a slab.
+pub const FRAMES: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
 /// Offset of the facts.
 pub const FACTS: u64 = FRAMES + FRAMES_BYTES;
-/// Distance from one slab to the next.
-pub const STRIDE: u64 = (FACTS + FRAMES_BYTES).next_multiple_of(1 << 30);
+/// Offset of the lost stamps.
+pub const LOST: u64 = FACTS + FRAMES_BYTES + (64 << 20);
+
+/// Slabs of a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Slabs {
+    /// Distance from one to the next.
+    pub stride: u64,
+    /// How many there are, hence threads that live at one time.
+    pub count: u64,
+    /// Whether they have room for lost stamps.
+    pub lost: bool,
+}
+
+impl Slabs {
+    /// For runs that compute both metrics, or one: without lost stamps more fit into an address space.
+    pub const fn new(both: bool) -> Slabs {
+        let end = if both { LOST + STAMPS_BYTES + (64 << 20) } else { LOST };
+        let count = if both { SLOTS_MAX / 2 } else { SLOTS_MAX };
+        Slabs { stride: end.next_multiple_of(1 << 30), count, lost: both }
+    }
+
+    /// Bytes of all of them.
+    pub const fn bytes(self) -> u64 {
+        self.stride * self.count
+    }
+}
 
 /// A pending activation, as emitted code writes it.
 #[repr(C)]

@@ -45,11 +45,11 @@ use engine::state::CLIENT_AREA_OFFSET;
 use engine::superblock::{Insn, Superblock};
 use filter::Filter;
 use inputsize::Cell;
-use layout::{FOLD, STRIDE};
+use layout::FOLD;
 use process::Process;
 use routines::Routines;
 use wire::boot::Boot;
-use wire::growth::{Cost, Metric, SLOTS_MAX, problem};
+use wire::growth::{Cost, Metric, problem};
 
 /// The client.
 pub struct Growth {
@@ -98,7 +98,8 @@ impl Client for Growth {
         Events { data: true, stack: true, control: false, calls: true, syscalls: true, scratch: 3 };
 
     fn slabs(&self, _boot: &Boot) -> SlabLayout {
-        SlabLayout { base: self.process.slabs, count: SLOTS_MAX, stride: STRIDE }
+        let layout::Slabs { stride, count, .. } = self.process.layout;
+        SlabLayout { base: self.process.slabs, count, stride }
     }
 
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {

@@ -1,6 +1,6 @@
 //! What all threads of the program share: the shadow, the tables, what was asked for. Fixed after the start.
 
-use crate::layout::STRIDE;
+use crate::layout::Slabs;
 use crate::shadow::Map;
 use crate::shared::Shared;
 use alloc::collections::BTreeMap;
@@ -10,7 +10,7 @@ use engine::lock::SpinLock;
 use engine::sys::{self, mm, nr};
 use inputsize::core::shadow::Slot;
 use wire::boot::Boot;
-use wire::growth::{Cost, HOT_OFFSET, Metric, Routine, SLOTS_MAX, WINDOW_BYTES, routine};
+use wire::growth::{Cost, HOT_OFFSET, Metric, Routine, WINDOW_BYTES, routine};
 
 /// Addresses tried for the slabs, 40 TB of them: between the engine and where kernels put programs, or below both
 /// (where a kernel puts libraries if the stack is unlimited).
@@ -32,6 +32,8 @@ pub struct Process {
     pub stamp_bits: u32,
     /// Address of slab 0.
     pub slabs: u64,
+    /// How slabs follow each other.
+    pub layout: Slabs,
     /// Ranges that were unmapped and whose routines are not forgotten yet.
     unmapped: SpinLock<Vec<(u64, u64)>>,
     /// Whether there are any: looked at without the lock.
@@ -51,21 +53,23 @@ impl Process {
         // SAFETY: passed on.
         let shared = unsafe { Shared::new(boot.shared_base) };
         let header = shared.header();
+        let metric = match header.metric {
+            0 => Metric::Rms,
+            1 => Metric::Trms,
+            _ => Metric::Both,
+        };
+        let layout = Slabs::new(metric == Metric::Both);
         let slabs = BASES.iter().find_map(|&base| {
             let flags = mm::MAP_FIXED_NOREPLACE | mm::MAP_NORESERVE;
-            sys::map_anonymous(base, SLOTS_MAX * STRIDE, mm::RW, flags).filter(|&at| at == base)
+            sys::map_anonymous(base, layout.bytes(), mm::RW, flags).filter(|&at| at == base)
         })?;
-        sys::no_dump(slabs, SLOTS_MAX * STRIDE);
+        sys::no_dump(slabs, layout.bytes());
         const RSP: usize = 4;
         let apart = (boot.regs.gpr[RSP], boot.regs.rip);
         Some(Process {
             shared,
-            map: Map::new(slabs, header.cell_shift, apart)?,
-            metric: match header.metric {
-                0 => Metric::Rms,
-                1 => Metric::Trms,
-                _ => Metric::Both,
-            },
+            map: Map::new(slabs, layout, header.cell_shift, apart)?,
+            metric,
             cost: match header.cost {
                 0 => Cost::Blocks,
                 1 => Cost::Instructions,
@@ -75,6 +79,7 @@ impl Process {
             fold: header.fold,
             stamp_bits: header.stamp_bits,
             slabs,
+            layout,
             unmapped: SpinLock::new(Vec::new()),
             any_unmapped: AtomicBool::new(false),
             heap_end: AtomicU64::new(0),
@@ -115,7 +120,7 @@ impl Process {
 
     /// Which slab this is.
     pub fn slot_of(&self, slab: u64) -> Slot {
-        ((slab - self.slabs) / STRIDE) as Slot
+        ((slab - self.slabs) / self.layout.stride) as Slot
     }
 
     /// Maps a slot's window where gs reaches it.

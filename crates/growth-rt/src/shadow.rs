@@ -4,7 +4,7 @@
 //! of its own width, as emitted code makes them. Only memory that [`Map`] reserved is ever touched: an index has
 //! [`INDEX_BITS`] bits by construction.
 
-use crate::layout::{FOLDED_MARK, INDEX_BITS, LOST, SLOTS_MAX, STAMPS, STRIDE};
+use crate::layout::{FOLDED_MARK, INDEX_BITS, LOST, STAMPS, Slabs};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use engine::region::Regions;
@@ -22,6 +22,7 @@ const CLOEXEC: u64 = 0x80000;
 pub struct Map {
     /// Address of slab 0.
     slabs: u64,
+    layout: Slabs,
     /// One byte per cell.
     marks: u64,
     /// One word per page of cells.
@@ -38,14 +39,14 @@ impl Map {
     /// Reserves marks and sharers; `None` when there is no address space.
     ///
     /// `apart` are two addresses (stack and libraries) that must not share a cell.
-    pub fn new(slabs: u64, shift: u32, apart: (u64, u64)) -> Option<Map> {
+    pub fn new(slabs: u64, layout: Slabs, shift: u32, apart: (u64, u64)) -> Option<Map> {
         let marks = sys::map_anonymous(0, 1 << INDEX_BITS, mm::RW, mm::MAP_NORESERVE)?;
         let sharers = sys::map_anonymous(0, (8 << INDEX_BITS) / PAGE_CELLS, mm::RW, mm::MAP_NORESERVE)?;
         for at in 0..FOLDED_CELLS / 8 {
             // SAFETY: inside the mapping that was just made.
             unsafe { ((marks + at * 8) as *mut u64).write(FOLDED_MARK) };
         }
-        Some(Map { slabs, marks, sharers, used: AtomicU64::new(0), mask: mask(shift, apart), shift })
+        Some(Map { slabs, layout, marks, sharers, used: AtomicU64::new(0), mask: mask(shift, apart), shift })
     }
 
     /// The bits of an address that tell cells apart.
@@ -78,19 +79,19 @@ impl Map {
 
     /// Prepares the private memory of a slab for a thread; false when there is none.
     pub fn take(&self, slot: Slot) -> bool {
-        let slab = self.slabs + slot as u64 * STRIDE;
+        let slab = self.slab(slot);
         let first = STAMPS as u64 & !0xfff;
         let ok = if (slot as u64) < self.used.load(Relaxed) {
             true
         } else {
             self.used.store(slot as u64 + 1, Relaxed);
             let fixed = mm::MAP_FIXED | mm::MAP_NORESERVE;
-            sys::map_anonymous(slab + first, STRIDE - first, mm::RW, fixed).is_some()
+            sys::map_anonymous(slab + first, self.layout.stride - first, mm::RW, fixed).is_some()
         };
         if ok {
             const DONTDUMP: u64 = 16;
             // SAFETY: advice about our own mapping.
-            unsafe { sys::call(nr::MADVISE, [slab + first, STRIDE - first, DONTDUMP, 0, 0, 0]) };
+            unsafe { sys::call(nr::MADVISE, [slab + first, self.layout.stride - first, DONTDUMP, 0, 0, 0]) };
         }
         ok
     }
@@ -125,9 +126,11 @@ impl Map {
 
     fn reset_piece(&self, first: u64, cells: u64) {
         for slot in 0..self.used.load(Relaxed) {
-            let slab = self.slabs + slot * STRIDE;
+            let slab = self.slab(slot as Slot);
             zero(slab + STAMPS as u64 + first * 4, cells * 4);
-            zero(slab + LOST + first * 4, cells * 4);
+            if self.layout.lost {
+                zero(slab + LOST + first * 4, cells * 4);
+            }
         }
         zero(self.marks + first, cells);
         let page = first.div_ceil(PAGE_CELLS);
@@ -135,14 +138,18 @@ impl Map {
         zero(self.sharers + page * 8, pages * 8);
     }
 
+    fn slab(&self, slot: Slot) -> u64 {
+        self.slabs + slot as u64 * self.layout.stride
+    }
+
     fn stamp_at(&self, slot: Slot, cell: Cell) -> &AtomicU32 {
-        let at = self.slabs + slot as u64 * STRIDE + STAMPS as u64 + cell.0 * 4;
+        let at = self.slab(slot) + STAMPS as u64 + cell.0 * 4;
         // SAFETY: an index is below 2^INDEX_BITS, so this is inside the slab's stamps, mapped by `take`.
         unsafe { AtomicU32::from_ptr(at as *mut u32) }
     }
 
     fn lost_at(&self, slot: Slot, cell: Cell) -> &AtomicU32 {
-        let at = self.slabs + slot as u64 * STRIDE + LOST + cell.0 * 4;
+        let at = self.slab(slot) + LOST + cell.0 * 4;
         // SAFETY: as above, in the map of lost stamps.
         unsafe { AtomicU32::from_ptr(at as *mut u32) }
     }
@@ -239,11 +246,13 @@ impl Shadow for Map {
     }
 
     fn lost(&self, slot: Slot, cell: Cell) -> u32 {
-        self.lost_at(slot, cell).load(Relaxed)
+        if self.layout.lost { self.lost_at(slot, cell).load(Relaxed) } else { 0 }
     }
 
     fn set_lost(&self, slot: Slot, cell: Cell, stamp: u32) {
-        self.lost_at(slot, cell).store(stamp, Relaxed);
+        if self.layout.lost {
+            self.lost_at(slot, cell).store(stamp, Relaxed);
+        }
     }
 
     fn mark(&self, cell: Cell) -> Mark {
@@ -272,23 +281,23 @@ impl Shadow for Map {
         // out: their indices cover everything.
         let mut regions = Regions::default();
         let own = [
-            (self.slabs, SLOTS_MAX * STRIDE),
+            (self.slabs, self.layout.bytes()),
             (self.marks, 1 << INDEX_BITS),
             (self.sharers, (8 << INDEX_BITS) / PAGE_CELLS),
         ];
         regions.read_own(&own.map(|(start, len)| (start, start + len)));
         let pieces = regions.iter().flat_map(|region| self.pieces(region.start, region.end)).collect();
-        let base = self.slabs + slot as u64 * STRIDE + STAMPS as u64;
+        let base = self.slab(slot) + STAMPS as u64;
         for (first, cells) in union(pieces) {
             each_resident(base + first * 4, cells * 4, &mut |at| each(Cell((at - base) / 4)));
         }
     }
 
     fn release(&self, slot: Slot) {
-        let slab = self.slabs + slot as u64 * STRIDE;
+        let slab = self.slab(slot);
         let first = STAMPS as u64 & !0xfff;
         // SAFETY: the private part of a slab whose thread has ended.
-        unsafe { sys::call(nr::MADVISE, [slab + first, STRIDE - first, DONTNEED, 0, 0, 0]) };
+        unsafe { sys::call(nr::MADVISE, [slab + first, self.layout.stride - first, DONTNEED, 0, 0, 0]) };
     }
 }
 

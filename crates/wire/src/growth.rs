@@ -333,8 +333,8 @@ pub const ALIKE_MAX: usize = 1024;
 pub const WINDOW_BYTES: u64 = 128 << 10;
 /// Offset of the windows.
 pub const WINDOWS_OFFSET: u64 = 256 << 20;
-/// Slots, hence threads that live at one time.
-pub const SLOTS_MAX: u64 = 256;
+/// Slots, hence threads that live at one time; half of them where both metrics are computed.
+pub const SLOTS_MAX: u64 = 512;
 
 /// Offset of the thread table.
 pub const THREADS_OFFSET: u64 = 4096;

@@ -30,3 +30,14 @@ fn rust_collections_with_readable_names() {
     assert!(names.iter().any(|n| n.contains("hashbrown") || n.contains("HashMap")), "{names:?}");
     assert!(!names.iter().any(|n| n.starts_with("_ZN") || n.starts_with("_R")), "{names:?}");
 }
+
+#[test]
+fn a_sort_an_iterator_and_a_table_without_a_hash() {
+    let program = Program::build(&["algorithms.cpp"], &["-O1", "-g"]);
+    let run = program.profile(&[], &[]);
+    assert_eq!(run.output.status.code(), Some(0));
+    assert_eq!(run.class("comb_sort(int*, int)").as_deref(), Some("n log n"));
+    assert_eq!(run.class("Sparse::operator++()").as_deref(), Some("n"));
+    assert_eq!(run.class("Table::contains(int) const").as_deref(), Some("n"));
+    assert_eq!(run.routine("Table::contains(int) const")["fit"]["verdict"], "confident");
+}

@@ -100,3 +100,53 @@ fn a_duration_ends_a_program_that_does_not() {
     assert_eq!(run.output.status.code(), Some(128 + 2));
     assert!(run.document["totals"]["activations"].as_u64().unwrap() > 1000);
 }
+
+#[test]
+fn interrupting_gives_the_profile_so_far() {
+    use std::io::Read;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    let program = Program::build(&["endless.c"], &["-O1", "-g"]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_farsight"))
+        .args(["growth", "-q", "-o", "/dev/null", "--json"])
+        .arg(&json)
+        .arg("--")
+        .arg(program.path())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+    // As a terminal does on Ctrl-C: to the whole group.
+    let sent = Command::new("kill").args(["-INT", "--", &format!("-{}", child.id())]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 2));
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let routine = document["routines"].as_array().unwrap().iter().find(|r| r["name"] == "sum").unwrap();
+    let sizes: Vec<(u64, u64)> = crate::profiled::points(routine).iter().map(|p| (p.0, p.1)).collect();
+    assert_eq!(sizes, (1..=64).map(|n| (n, 1)).collect::<Vec<_>>());
+}
+
+#[test]
+fn coroutines_on_stacks_of_their_own() {
+    let program = Program::build(&["coroutines.c"], &["-O1", "-g"]);
+    let run = program.profile(&[], &[]);
+    assert_eq!(run.output.stdout, b"27260\n");
+    let mut sizes: Vec<u64> = (1..=10).flat_map(|round| [3 * round, 3 * round + 1, 40 + round]).collect();
+    sizes.sort_unstable();
+    assert_eq!(run.sizes("twice"), sizes.iter().map(|&n| (n, 1)).collect::<Vec<_>>());
+    assert_eq!(run.sizes("sum"), run.sizes("twice"));
+}
+
+#[test]
+fn three_hundred_threads_at_once() {
+    let program = Program::build(&["crowd.c"], &["-O1", "-g", "-pthread"]);
+    let run = program.profile(&[], &[]);
+    assert_eq!(run.output.stdout, b"136350\n");
+    assert_eq!(run.sizes("sum"), (1..=5).map(|n| (n, 60)).collect::<Vec<_>>());
+    assert_eq!(run.input("sum"), (0, 60 * 15, 0));
+    assert_eq!(run.routine("sum")["threads"].as_array().unwrap().len(), 300);
+}

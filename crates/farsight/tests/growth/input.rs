@@ -35,3 +35,51 @@ fn rms_is_blind_to_them() {
     assert_eq!(sizes[0].1, 10);
     assert_eq!(run.input("worker_sum"), (1000, 0, 0));
 }
+
+#[test]
+fn every_family_of_system_calls_is_external_input() {
+    let program = Program::build(&["kernel.c"], &["-O1", "-g"]);
+    let run = program.profile(&[], &[]);
+    assert_eq!(run.output.status.code(), Some(0));
+    let expected = [
+        ("f_read", 10),
+        ("f_pread", 8),
+        ("f_readv", 10),
+        ("f_preadv2", 7),
+        // It reads further than the kernel wrote.
+        ("f_short", 8),
+        ("f_recvfrom", 8),
+        ("f_recvmsg", 5),
+        ("f_getrandom", 16),
+        ("f_fstat", 12),
+        ("f_newfstatat", 6),
+        ("f_statx", 9),
+        ("f_epoll_wait", 3),
+        ("f_poll", 1),
+        ("f_pipe2", 2),
+        ("f_clock_gettime", 4),
+        ("f_uname", 4),
+        ("f_getcwd", 1),
+        ("f_readlink", 1),
+        ("f_ioctl", 1),
+        ("f_wait4", 1),
+        // The event, and the context that the kernel gave out.
+        ("f_io_getevents", 10),
+        ("f_getdents64", 5),
+        ("f_sysinfo", 2),
+        ("f_prlimit64", 4),
+        // The address, and its length.
+        ("f_getsockname", 2),
+        ("f_getsockopt", 1),
+        ("f_sched_getaffinity", 2),
+        ("f_process_vm_readv", 6),
+        ("f_rt_sigtimedwait", 1),
+        ("f_none", 0),
+    ];
+    let wrong: Vec<String> = expected
+        .iter()
+        .filter(|(name, cells)| run.input(name).2 != *cells)
+        .map(|(name, cells)| format!("{name}: {} instead of {cells}", run.input(name).2))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
