@@ -13,6 +13,8 @@ unsafe extern "C" {
 
 fn point(name: &CStr) -> &'static AtomicUsize {
     static NOWHERE: AtomicUsize = AtomicUsize::new(0);
+    // SAFETY: dlsym takes any handle and a name that ends with a nul; if the function is there, it has the signature of
+    // coz.h and returns a counter that lives as long as the process.
     unsafe {
         let get = dlsym(std::ptr::null_mut(), c"_coz_get_counter".as_ptr());
         if get.is_null() {
@@ -25,6 +27,7 @@ fn point(name: &CStr) -> &'static AtomicUsize {
 
 macro_rules! spin {
     ($steps:expr) => {
+        // SAFETY: counts a register of its own down.
         unsafe {
             std::arch::asm!(".p2align 6", "2: dec {n}", "jnz 2b", n = inout(reg) $steps + 1 => _, options(nostack))
         }

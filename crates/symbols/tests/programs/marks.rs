@@ -4,6 +4,7 @@ use std::arch::asm;
 #[collapse_debuginfo(yes)]
 macro_rules! mark {
     ($number:literal) => {
+        // SAFETY: a nop, and data in a section that nothing runs.
         unsafe {
             asm!("2: nop", ".pushsection marks,\"aR\",@progbits", ".long 2b - .", ".long {line}", ".long {number}",
                 ".popsection", line = const line!(), number = const $number)
