@@ -7,6 +7,7 @@ mod causal;
 mod engine;
 mod fit;
 mod growth;
+mod idle;
 mod inputs;
 
 #[derive(clap::Args)]
@@ -25,6 +26,8 @@ enum Bench {
     Engine(engine::Args),
     /// The same programs under `farsight growth`, beside aprof's figures; and programs of two threads.
     Growth(growth::Args),
+    /// `farsight idle` against programs whose idleness, overhead, locks and paths are known; its cost beside perf's.
+    Idle(idle::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -33,5 +36,6 @@ pub fn run(args: Args) -> Result<()> {
         Bench::Causal(args) => causal::run(args),
         Bench::Engine(args) => engine::run(args),
         Bench::Growth(args) => growth::run(args),
+        Bench::Idle(args) => idle::run(args),
     }
 }

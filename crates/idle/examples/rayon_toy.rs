@@ -1,4 +1,5 @@
 //! A rayon program whose logical call paths are known: every leaf is below alpha, beta, gamma or serial, below main.
+//! Arguments: threads of the pool, repetitions.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -46,7 +47,13 @@ fn serial() -> u64 {
 }
 
 fn main() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
-    let x = pool.install(|| alpha(10, 1) ^ beta() ^ (0..8).fold(0, |x, _| x ^ gamma()));
-    println!("{}", (x ^ serial()) & 1);
+    let argument = |i: usize| std::env::args().nth(i).and_then(|a| a.parse().ok());
+    let (threads, repetitions) = (argument(1).unwrap_or(3), argument(2).unwrap_or(1));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    let mut x = 0;
+    for _ in 0..repetitions {
+        x ^= pool.install(|| alpha(10, 1) ^ beta() ^ (0..8).fold(0, |x, _| x ^ gamma()));
+        x ^= serial();
+    }
+    println!("{}", x & 1);
 }

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::farsight::Folder;
 
-/// Compiles a program of `tests/programs`.
+/// Compiles a program of `test-programs/idle`.
 fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
-    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let source = format!("{}/../../test-programs/idle/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let out = folder.path(name);
     let status =
         Command::new("gcc").args(["-O2", "-g", "-pthread", "-o"]).arg(&out).arg(source).args(flags).status();

@@ -1,20 +1,5 @@
 // OpenMP: a serial part, a balanced region, and a region with tasks.
-#include <stdint.h>
-#include <stdio.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-__attribute__((noinline)) uint64_t burn(double seconds) {
-    uint64_t x = 1;
-    for (double end = now() + seconds; now() < end;)
-        for (int i = 0; i < 2000; i++) x = x * 6364136223846793005ull + 1442695040888963407ull;
-    return x;
-}
+#include "idle.h"
 
 __attribute__((noinline)) uint64_t alone(double seconds) { return burn(seconds) + 1; }
 

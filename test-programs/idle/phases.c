@@ -1,23 +1,7 @@
 // One thread works alone, then two work together, several times over. CPU time is what is planned, so that other load on
 // the machine changes nothing.
+#include "idle.h"
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-__attribute__((noinline)) uint64_t burn(double seconds) {
-    uint64_t x = 1;
-    for (double end = now() + seconds; now() < end;)
-        for (int i = 0; i < 2000; i++) x = x * 6364136223846793005ull + 1442695040888963407ull;
-    return x;
-}
 
 __attribute__((noinline)) uint64_t alone(double seconds) { return burn(seconds) + 1; }
 __attribute__((noinline)) uint64_t together(double seconds) { return burn(seconds) + 2; }
@@ -30,7 +14,7 @@ static void *helper(void *seconds) {
 }
 
 int main(int argc, char **argv) {
-    double serial = argc > 1 ? atof(argv[1]) : 0.1, parallel = argc > 2 ? atof(argv[2]) : 0.1;
+    double serial = ARGUMENT(1, 0.1), parallel = ARGUMENT(2, 0.1);
     uint64_t x = 0;
     for (int round = 0; round < 4; round++) {
         x += alone(serial);
