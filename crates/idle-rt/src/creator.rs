@@ -12,6 +12,10 @@
 //! instruction names its target, the target must be the function that the candidate is in. A candidate that
 //! fails only this test is taken if no better one is found (a tail call looks the same).
 //!
+//! A frame met in this way lacks the preserved registers that only frames further in have saved, and the next task
+//! frame outwards needs one of them. So the scan goes on below the candidate for its callee, and for the callee's
+//! callee, until all of them are known.
+//!
 //! Foreign stacks are read through `sampler::stack` without trusted bounds: each page is asked of the kernel
 //! first. Nothing here waits.
 
@@ -20,7 +24,7 @@ use core::cell::UnsafeCell;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering::*, fence};
 use preload::{Hooks, Thread, sys, thread};
-use sampler::regs::Regs;
+use sampler::regs::{PRESERVED, Regs};
 use sampler::stack::Stack;
 use sampler::{Frame, Stop, ThreadSampler, cfi, module};
 
@@ -28,6 +32,9 @@ use sampler::{Frame, Stop, ThreadSampler, cfi, module};
 const SCAN_BYTES: u64 = 8192;
 /// Candidates whose chain is followed.
 const TRIES_MAX: u32 = 48;
+/// Callees that are looked for below a candidate, and the return addresses tried for them.
+const CALLEES_MAX: u32 = 6;
+const CALLEE_TRIES_MAX: u32 = 64;
 
 /// The registers of a thread that waits, for others to walk its stack.
 #[derive(Debug)]
@@ -143,9 +150,62 @@ fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<
             tries += 1;
             let candidate = Regs::new(pc, slot + 8, false);
             match judge(sampler, candidate, address) {
-                Verdict::Right => return Some(candidate),
+                Verdict::Right => return Some(with_callees(sampler, candidate, low)),
                 Verdict::Doubtful => second_best = second_best.or(Some(candidate)),
                 Verdict::Wrong => {}
+            }
+        }
+        slot -= 8;
+    }
+    second_best.map(|candidate| with_callees(sampler, candidate, low))
+}
+
+/// Registers of a frame further in, from which the walk to `outer` finds all that it needs to know; `outer` itself if
+/// there is none.
+fn with_callees(sampler: &ThreadSampler, outer: Regs, low: u64) -> Regs {
+    let mut inner = outer;
+    for _ in 0..CALLEES_MAX {
+        let mut known = false;
+        sampler.walk(inner, 0..0, |frame| {
+            if frame.regs.sp() < outer.sp() {
+                return ControlFlow::Continue(());
+            }
+            known = PRESERVED.iter().all(|&register| frame.regs.get(register).is_some());
+            ControlFlow::Break(())
+        });
+        match callee(sampler, inner, low) {
+            Some(next) if !known => inner = next,
+            _ => break,
+        }
+    }
+    inner
+}
+
+/// The frame that `caller` has called: its walk's next frame is `caller`. One that is not the function that the call
+/// names (a tail call in between) is taken if there is no better one.
+fn callee(sampler: &ThreadSampler, caller: Regs, low: u64) -> Option<Regs> {
+    let mut stack = Stack::new(0, 0..0);
+    let called = call_target(caller.pc());
+    let mut second_best = None;
+    // The word below the caller's frame is its own return address.
+    let mut slot = caller.sp().checked_sub(16)?;
+    let mut tries = 0;
+    while slot >= low && tries < CALLEE_TRIES_MAX {
+        let Some(pc) = stack.read(slot) else { break };
+        if is_return_address(pc) {
+            tries += 1;
+            let candidate = Regs::new(pc, slot + 8, false);
+            let (mut frames, mut met) = (0, false);
+            sampler.walk(candidate, 0..0, |frame| {
+                frames += 1;
+                met = frames == 2 && frame.regs.sp() == caller.sp() && frame.regs.pc() == caller.pc();
+                if frames < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            if met && called.is_none_or(|target| cfi::function_at(candidate.lookup_pc()) == Some(target)) {
+                return Some(candidate);
+            }
+            if met {
+                second_best = second_best.or(Some(candidate));
             }
         }
         slot -= 8;

@@ -342,7 +342,7 @@ impl Sampled for Idle {
 
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let local = thread.local();
-        let cpu_ns = sample.cpu_ns();
+        let cpu_ns = sample.cpu_ns_at(effort::clock_ns());
         // SAFETY: as in `Local::context`; samples do not nest.
         let line = unsafe { &mut *local.line.get() };
         let regs = sample.regs;

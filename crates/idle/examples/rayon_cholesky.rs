@@ -18,8 +18,7 @@ impl Matrix {
         for _ in 0..rounds {
             for i in 0..n {
                 for j in 0..=i {
-                    let x =
-                        if i == j { n as f64 } else { 0.5 * (i as f64 * 0.7 + j as f64 * 0.3).cos() };
+                    let x = if i == j { n as f64 } else { 0.5 * (i as f64 * 0.7 + j as f64 * 0.3).cos() };
                     self.tiles[i / size * self.blocks + j / size][i % size * size + j % size] = x;
                 }
             }

@@ -18,6 +18,46 @@ fn is_standard(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/library/core/src/") || file.contains("/library/std/src/")
 }
 
+/// The path that a name lacks where debug information is of lines only: the crate, by the folder that cargo puts it
+/// into, and the module, by its file. `None` for other files and for names that have a path.
+///
+/// ```text
+/// .../registry/src/INDEX/rayon-core-1.13.0/src/join/mod.rs   join<..>   ->   rayon_core::join::join<..>
+/// ```
+fn qualified(name: &str, file: &str) -> Option<String> {
+    let head = &name[..name.find('<').unwrap_or(name.len())];
+    if head.contains("::") {
+        return None;
+    }
+    let inside = match file.find("/registry/src/") {
+        Some(at) => file[at + "/registry/src/".len()..].split_once('/')?.1,
+        None => file.rsplit_once("/vendor/")?.1,
+    };
+    let (folder, module) = inside.split_once("/src/")?;
+    // The version begins with the last hyphen before a digit.
+    let is_version = |(i, _): &(usize, &str)| folder[i + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let end = folder.match_indices('-').find(is_version).map_or(folder.len(), |(i, _)| i);
+    let mut path = folder[..end].replace('-', "_");
+    for part in module.strip_suffix(".rs")?.split('/').filter(|p| !["mod", "lib", "main"].contains(p)) {
+        path.push_str("::");
+        path.push_str(part);
+    }
+    Some(format!("{path}::{name}"))
+}
+
+/// What a function is called, given its name and where it is declared.
+fn full_name(name: String, file: &str, line: u32) -> String {
+    if let Some(name) = qualified(&name, file) {
+        return name;
+    }
+    // All closures of a program have the same few names: the place tells them apart.
+    if !name.starts_with("{closure") || file.is_empty() || is_standard(file) {
+        return name;
+    }
+    let file = file.rsplit('/').next().unwrap_or(file);
+    if line == 0 { format!("{{closure}} in {file}") } else { format!("{{closure}} in {file}:{line}") }
+}
+
 /// Where an address is in the source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
@@ -175,6 +215,7 @@ impl<'a> Names<'a> {
                 (None, 0, Some(f)) => (f.file.as_deref().unwrap_or_default().to_owned(), f.line.unwrap_or(0)),
                 _ => (f.file.as_deref().unwrap_or_default().to_owned(), 0),
             };
+            let name = full_name(name, &file, line);
             let kind = if f.inlined { FrameKind::Inline } else { FrameKind::Call };
             let number = self.number(Frame { kind, name, object: path.clone(), file, line });
             place.frames.push(number);
@@ -216,5 +257,27 @@ impl<'a> Names<'a> {
         let loops = Arc::new(loops);
         self.loops.insert(key, loops.clone());
         loops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_the_path_that_they_lack() {
+        let cargo = "/home/u/.cargo/registry/src/index-0123/rayon-core-1.13.0/src/";
+        for (name, file, full) in [
+            ("join<a, b>", format!("{cargo}join/mod.rs"), "rayon_core::join::join<a, b>"),
+            ("wait_until<L>", format!("{cargo}registry.rs"), "rayon_core::registry::wait_until<L>"),
+            ("{closure#0}<u64>", format!("{cargo}lib.rs"), "rayon_core::{closure#0}<u64>"),
+            ("a::b", format!("{cargo}lib.rs"), "a::b"),
+            ("f", "/src/vendor/rayon/src/iter/mod.rs".into(), "rayon::iter::f"),
+            ("f", "/home/u/x/src/main.rs".into(), "f"),
+            ("{closure#2}", "/home/u/x/src/main.rs".into(), "{closure} in main.rs:7"),
+            ("{closure#2}", "/rustc/1/library/core/src/a.rs".into(), "{closure#2}"),
+        ] {
+            assert_eq!(full_name(name.into(), &file, 7), full);
+        }
     }
 }

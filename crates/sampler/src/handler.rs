@@ -41,6 +41,9 @@ pub trait Sampled: Hooks {
 pub struct ThreadSampler {
     clock: Clock,
     last_cpu_ns: Cell<u64>,
+    /// For samples whose CPU time is not asked of the kernel: when the last one was, and how many since it was asked.
+    last_wall_ns: Cell<u64>,
+    unasked: Cell<u32>,
     /// Thread whose clock this is, 0 once it has stopped; what that clock said at the start; and the CPU time
     /// of the threads that had this slot before.
     tid: AtomicU32,
@@ -66,6 +69,10 @@ pub struct Sample<'a> {
     sampler: &'a ThreadSampler,
 }
 
+/// Samples in a row whose CPU time is taken from the wall clock.
+const UNASKED_MAX: u32 = 15;
+/// Part of a period by which wall-clock time may exceed it for that.
+const SLACK_PART: u64 = 16;
 /// Least time before a thread's first sample.
 const FIRST_MIN_NS: u64 = 10_000;
 
@@ -123,6 +130,8 @@ impl ThreadSampler {
         Self {
             clock: Clock::new(),
             last_cpu_ns: Cell::new(0),
+            last_wall_ns: Cell::new(0),
+            unasked: Cell::new(0),
             taken: AtomicU64::new(0),
             tid: AtomicU32::new(0),
             start_cpu_ns: AtomicU64::new(0),
@@ -143,6 +152,7 @@ impl ThreadSampler {
         self.walking.set(false);
         let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         self.last_cpu_ns.set(now);
+        self.last_wall_ns.set(0);
         self.start_cpu_ns.store(now, Relaxed);
         self.tid.store(sys::gettid(), Release);
         signal::unblock();
@@ -237,6 +247,31 @@ impl Sample<'_> {
     pub fn cpu_ns(&mut self) -> u64 {
         let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         now.saturating_sub(self.sampler.last_cpu_ns.replace(now))
+    }
+
+    /// Likewise, mostly without a system call: a perf clock strikes after one period of CPU time, so if hardly more
+    /// than that has passed on the wall clock (`CLOCK_MONOTONIC`, which the caller has read), all of it was CPU time.
+    /// The kernel is asked now and then, and whenever more has passed; that corrects what was taken for granted.
+    pub fn cpu_ns_at(&mut self, wall_ns: u64) -> u64 {
+        let sampler = self.sampler;
+        let passed = wall_ns.saturating_sub(sampler.last_wall_ns.replace(wall_ns));
+        let period_ns = PERIOD_NS.load(Relaxed);
+        let slack = period_ns / SLACK_PART;
+        let unasked = sampler.unasked.get();
+        if sampler.clock.backend() == Backend::Perf
+            && unasked < UNASKED_MAX
+            && (period_ns - slack..=period_ns + slack).contains(&passed)
+        {
+            sampler.unasked.set(unasked + 1);
+            sampler.last_cpu_ns.set(sampler.last_cpu_ns.get() + passed);
+            return passed;
+        }
+        sampler.unasked.set(0);
+        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        // Never back: what was taken for granted too much is left out of the next ones.
+        let last = sampler.last_cpu_ns.get();
+        sampler.last_cpu_ns.set(now.max(last));
+        now.saturating_sub(last)
     }
 
     /// Walks the interrupted stack, the innermost frame first.

@@ -69,6 +69,13 @@ const KNOWN: &[(&str, Class)] = &[
     ("rayon_core::registry::WorkerThread::wait_until*", Class::Idle),
     ("rayon_core::registry::WorkerThread>::wait_until*", Class::Idle),
     ("rayon_core::registry::WorkerThread::find_work*", Class::Idle),
+    // The same where debug information names no types (`{impl#2}`), or nothing but lines.
+    ("rayon_core::registry::{impl#*}::wait_until*", Class::Idle),
+    ("rayon_core::registry::{impl#*}::find_work*", Class::Idle),
+    ("rayon_core::registry::wait_until*", Class::Idle),
+    ("rayon_core::registry::find_work*", Class::Idle),
+    ("rayon_core::sleep::no_work_found*", Class::Idle),
+    ("rayon_core::sleep::sleep*", Class::Idle),
     ("rayon_core::registry::main_loop*", Class::Idle),
     ("rayon_core::sleep::Sleep::sleep*", Class::Idle),
     ("rayon_core::sleep::Sleep::no_work_found*", Class::Idle),
@@ -227,6 +234,9 @@ impl Classes {
             return rule.class;
         }
         let name = bare(&frame.name);
+        if name.starts_with("{closure#") && is_standard(&frame.file) {
+            return Class::Glue;
+        }
         if is_standard(&frame.file) && !KNOWN.iter().any(|(p, c)| *c == Class::Sync && glob(p, name)) {
             return Class::Glue;
         }

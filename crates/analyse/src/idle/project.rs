@@ -143,7 +143,9 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
             let kind = shown_kind(which, frame.kind);
             let same = above.filter(|&a| {
                 let a = &tree.nodes[a as usize];
-                which == Projection::Logical && a.name == name && a.kind == kind
+                let own = &idle.frames[a.frame as usize];
+                which == Projection::Logical
+                    && (a.name == name && a.kind == kind || is_closure_of(frame, own))
             });
             Some(same.unwrap_or_else(|| {
                 *children.entry((above, name.to_owned(), kind)).or_insert_with(|| {
@@ -240,16 +242,54 @@ fn shown_kind(which: Projection, kind: FrameKind) -> FrameKind {
     }
 }
 
-/// A closure's time is its function's.
+/// A closure's time is its function's; one in a type argument says only what a function was made for.
 fn logical_name(name: &str) -> &str {
-    let at = [
-        name.find("::{{closure}}"),
-        name.find("::{closure"),
-        name.find("._omp_fn"),
-        name.find(".omp_outlined"),
-    ];
-    match at.into_iter().flatten().min() {
-        Some(at) if at > 0 => &name[..at],
-        _ => name,
+    for end in ["._omp_fn", ".omp_outlined"] {
+        match name.find(end) {
+            Some(at) if at > 0 => return &name[..at],
+            _ => {}
+        }
+    }
+    let mut depth = 0u32;
+    for (i, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // `->` in a type is no bracket.
+            b'>' if i > 0 && name.as_bytes()[i - 1] != b'-' => depth = depth.saturating_sub(1),
+            b':' if depth == 0
+                && i > 0
+                && (name[i..].starts_with("::{{closure}}") || name[i..].starts_with("::{closure")) =>
+            {
+                return &name[..i];
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+/// Whether a frame is a closure of the function above it, by their places: where debug information is of lines only, it
+/// has no other name.
+fn is_closure_of(frame: &profile::idle::Frame, above: &profile::idle::Frame) -> bool {
+    let after = frame.line == 0 || above.line <= frame.line;
+    frame.name.starts_with("{closure} in ") && frame.file == above.file && after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closures_are_their_functions() {
+        for (name, logical) in [
+            ("a::b::{closure#0}", "a::b"),
+            ("a::b::{{closure}}::h0", "a::b"),
+            ("a::b<c::{closure#0}>", "a::b<c::{closure#0}>"),
+            ("<a<fn() -> b> as c>::d::{closure#1}", "<a<fn() -> b> as c>::d"),
+            ("factor._omp_fn.1", "factor"),
+            ("{closure#0}", "{closure#0}"),
+        ] {
+            assert_eq!(logical_name(name), logical);
+        }
     }
 }

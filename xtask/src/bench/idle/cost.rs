@@ -14,35 +14,52 @@ const COUNT: &str = "200000";
 pub fn run(programs: &Programs, args: &Args, board: &mut Scoreboard) -> Result<()> {
     let record = programs.out.join("perf.data");
     let ways: [(&str, Box<dyn Fn() -> Command>); 4] = [
-        ("native", Box::new(|| {
-            let mut command = Command::new(programs.path("two_deep"));
-            command.arg(COUNT);
-            command
-        })),
+        (
+            "native",
+            Box::new(|| {
+                let mut command = Command::new(programs.path("two_deep"));
+                command.arg(COUNT);
+                command
+            }),
+        ),
         ("200 Hz", Box::new(|| programs.profiled(&["-o", "/dev/null"], "two_deep", &[COUNT]))),
-        ("1 kHz", Box::new(|| {
-            programs.profiled(&["--rate", "1000", "-o", "/dev/null"], "two_deep", &[COUNT])
-        })),
-        ("perf, 1 kHz", Box::new(|| {
-            let mut command = Command::new("perf");
-            command.args(["record", "-q", "-F", "1000", "--call-graph", "fp", "-o"]).arg(&record).arg("--");
-            command.arg(programs.path("two_deep")).arg(COUNT);
-            command
-        })),
+        (
+            "1 kHz",
+            Box::new(|| programs.profiled(&["--rate", "1000", "-o", "/dev/null"], "two_deep", &[COUNT])),
+        ),
+        (
+            "perf, 1 kHz",
+            Box::new(|| {
+                let mut command = Command::new("perf");
+                command
+                    .args(["record", "-q", "-F", "1000", "--call-graph", "fp", "-o"])
+                    .arg(&record)
+                    .arg("--");
+                command.arg(programs.path("two_deep")).arg(COUNT);
+                command
+            }),
+        ),
     ];
     let mut cpu = vec![Vec::new(); ways.len()];
     for round in 0..args.rounds.max(1) {
         for i in 0..ways.len() {
             let which = (i + round) % ways.len();
-            let output = (ways[which].1)().output().with_context(|| format!("cannot run {}", ways[which].0))?;
-            ensure!(output.status.success(), "{}: {}", ways[which].0, String::from_utf8_lossy(&output.stderr));
+            let output =
+                (ways[which].1)().output().with_context(|| format!("cannot run {}", ways[which].0))?;
+            ensure!(
+                output.status.success(),
+                "{}: {}",
+                ways[which].0,
+                String::from_utf8_lossy(&output.stderr)
+            );
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             let seconds: f64 = printed.trim().parse().context("the program prints its CPU time")?;
             cpu[which].push(seconds);
         }
     }
     let overhead = |which: usize| {
-        let mut ratios: Vec<f64> = cpu[which].iter().zip(&cpu[0]).map(|(a, b)| 100.0 * (a / b - 1.0)).collect();
+        let mut ratios: Vec<f64> =
+            cpu[which].iter().zip(&cpu[0]).map(|(a, b)| 100.0 * (a / b - 1.0)).collect();
         ratios.sort_by(f64::total_cmp);
         ratios
     };
@@ -60,10 +77,16 @@ pub fn run(programs: &Programs, args: &Args, board: &mut Scoreboard) -> Result<(
     }
     let median = |which: usize| overhead(which)[cpu[0].len() / 2];
     board.at_most("CPU time added at 200 Hz", median(1), 1.0, "%");
-    board.at_most("CPU time added at 1 kHz, against perf", median(2), (median(3) * 100.0).round() / 100.0, "%");
+    board.at_most(
+        "CPU time added at 1 kHz, against perf",
+        median(2),
+        (median(3) * 100.0).round() / 100.0,
+        "%",
+    );
     let path = programs.out.join("size.farsight");
     let _ = std::fs::remove_file(&path);
-    let status = programs.profiled(&["--rate", "1000", "-o", "size.farsight"], "two_deep", &["1300000"]).output()?;
+    let status =
+        programs.profiled(&["--rate", "1000", "-o", "size.farsight"], "two_deep", &["1300000"]).output()?;
     let seconds: f64 = String::from_utf8_lossy(&status.stdout).trim().parse().context("CPU time")?;
     let megabytes = std::fs::metadata(&path)?.len() as f64 / 1e6;
     board.at_most("profile per 10 s of CPU time at 1 kHz", megabytes * 10.0 / seconds, 1.0, "MB");

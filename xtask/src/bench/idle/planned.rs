@@ -56,7 +56,8 @@ pub fn grain(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result<()
     let (mut worst, mut monotone) = (0.0f64, true);
     for cutoff in CUTOFFS {
         let direct = 100.0 * (1.0 - serial / best(&[N, cutoff, "1"])?).max(0.0);
-        let (document, _) = programs.profile(&["--rate", "1000", "--cores", "1"], "rayon_fib", &[N, cutoff, "1"])?;
+        let (document, _) =
+            programs.profile(&["--rate", "1000", "--cores", "1"], "rayon_fib", &[N, cutoff, "1"])?;
         let (work, overhead) =
             (inclusive(&document, "parallel", "work_ns"), inclusive(&document, "parallel", "overhead_ns"));
         let found = 100.0 * overhead / (work + overhead).max(1e-9);
@@ -103,7 +104,8 @@ pub fn cholesky(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result
     for (model, program) in
         [("rayon", "rayon_cholesky"), ("libgomp", "cholesky"), ("libomp", "clang-cholesky")]
     {
-        let (document, _) = programs.profile(&["--cores", "2", "--rate", "1000"], program, &["16", "64", "10"])?;
+        let (document, _) =
+            programs.profile(&["--cores", "2", "--rate", "1000"], program, &["16", "64", "40"])?;
         let all = number(&document["totals"]["idle_ns"]) / 1e9;
         let of = |name| inclusive(&document, name, "idle_ns");
         let (up, factor, down) = (of("set_up"), of("factor"), of("tear_down"));

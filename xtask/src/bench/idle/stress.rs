@@ -19,14 +19,21 @@ pub fn run(programs: &Programs, seconds: u64) -> Result<()> {
             all.extend(flags);
             let printed = programs.profiled(&all, "stress", &["40"]).output()?;
             let output = String::from_utf8_lossy(&printed.stdout).into_owned();
-            ensure!(output == expected, "run {runs}, {flags:?}: `{}` became `{}`", expected.trim(), output.trim());
+            ensure!(
+                output == expected,
+                "run {runs}, {flags:?}: `{}` became `{}`",
+                expected.trim(),
+                output.trim()
+            );
             let timed = format!("t{RUN}");
             let mut child = programs.profiled(&all, "stress", &[&timed]).spawn()?;
             let limit = Instant::now() + Duration::from_secs(RUN * 6);
             let status = loop {
                 match child.try_wait()? {
                     Some(status) => break status,
-                    None if Instant::now() > limit => bail!("run {runs}, {flags:?}: hangs, process {}", child.id()),
+                    None if Instant::now() > limit => {
+                        bail!("run {runs}, {flags:?}: hangs, process {}", child.id())
+                    }
                     None => std::thread::sleep(Duration::from_millis(200)),
                 }
             };
