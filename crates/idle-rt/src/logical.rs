@@ -21,6 +21,8 @@ use wire::idle::{chord, mark as marks};
 
 /// Creators followed for one path. A recursion of `join` alone makes none: its jobs run where they were made.
 const HOPS_MAX: usize = 64;
+/// Times that a stack is looked at: its thread may run meanwhile.
+const TRIES_MAX: usize = 3;
 /// Words of a job on the heap in which its scope is looked for.
 const JOB_WORDS: u64 = 24;
 
@@ -148,10 +150,20 @@ type Step = Option<(Option<(u64, Creator)>, u64)>;
 fn step(thread: &Thread<Local>, own: Regs, address: u64, line: &mut Line) -> Step {
     let owner = creator::owner::<Idle>(address)?;
     let here = core::ptr::eq(owner, thread).then_some(own).filter(|regs| regs.sp() <= address);
-    let mut next = None;
-    let reached =
-        creator::walk(&thread.local().sampler, owner, here, address, |f| take(f, owner, &mut next, line));
-    reached.then_some((next, owner.local().origin.load(Relaxed)))
+    let start = line.len();
+    for _ in 0..TRIES_MAX {
+        let mut next = None;
+        let reached =
+            creator::walk(&thread.local().sampler, owner, here, address, |f| take(f, owner, &mut next, line));
+        if reached && !matches!(next, Some((_, Creator::Unknown))) {
+            return Some((next, owner.local().origin.load(Relaxed)));
+        }
+        line.cut(start);
+        if here.is_some() {
+            break;
+        }
+    }
+    None
 }
 
 fn step_registers(thread: &Thread<Local>, from: Regs, slot: usize, line: &mut Line) -> Step {

@@ -146,7 +146,7 @@ impl<'a> Names<'a> {
 
     fn resolve(&mut self, serial: u32, pc: u64) -> Place {
         let Some(module) = self.modules.get(&serial).cloned() else {
-            let number = self.number(Frame { name: "[no module]".into(), ..Frame::default() });
+            let number = self.number(Frame { name: "[generated code]".into(), ..Frame::default() });
             return Place { frames: vec![number], line: None };
         };
         let path = if module.path.is_empty() { self.program.to_owned() } else { module.path.clone() };

@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long)]
     only: Vec<String>,
     /// Rounds of the cost table; each runs the program natively and under each tool.
-    #[arg(long, default_value_t = 11)]
+    #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// Run the stress program for this many seconds, and nothing else.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1200")]

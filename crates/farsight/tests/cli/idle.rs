@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::farsight::Folder;
 
 /// Compiles a program of `test-programs/idle`.
-fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
+pub fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
     let source = format!("{}/../../test-programs/idle/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let out = folder.path(name);
     let status =
@@ -20,7 +20,7 @@ fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
     out
 }
 
-fn profile(folder: &Folder, flags: &[&str], program: &str) -> Value {
+pub fn profile(folder: &Folder, flags: &[&str], program: &str) -> Value {
     let mut args = vec!["idle", "-q", "--cores", "2", "--json", "out.json", "-o", "out.farsight"];
     args.extend(flags);
     args.extend(["--", program]);
@@ -34,7 +34,7 @@ fn ns(value: &Value) -> f64 {
 }
 
 /// Inclusive (work, idle) of a function, in seconds.
-fn inclusive(document: &Value, name: &str) -> (f64, f64) {
+pub fn inclusive(document: &Value, name: &str) -> (f64, f64) {
     let functions = document["functions"].as_array().expect("functions");
     let found = functions.iter().find(|f| f["name"] == name);
     let f = found.unwrap_or_else(|| panic!("no function {name} in {document:#}"));
@@ -42,7 +42,7 @@ fn inclusive(document: &Value, name: &str) -> (f64, f64) {
 }
 
 /// Names from the root to each context of that function.
-fn paths(document: &Value, name: &str) -> Vec<Vec<String>> {
+pub fn paths(document: &Value, name: &str) -> Vec<Vec<String>> {
     let contexts = document["contexts"].as_array().expect("contexts");
     let path = |mut at: usize| {
         let mut names = Vec::new();
@@ -63,7 +63,7 @@ fn close(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value} is not within {tolerance} of {expected}");
 }
 
-fn identity_holds(document: &Value) {
+pub fn identity_holds(document: &Value) {
     let identity = &document["identity"];
     let ratio = ns(&identity["accounted_ns"]) / ns(&identity["cores_times_wall_ns"]);
     close(ratio, 1.0, 0.01);

@@ -8,6 +8,7 @@ mod doctor;
 mod exchange;
 mod farsight;
 mod idle;
+mod idle_odd;
 mod mode;
 mod report;
 mod sample;

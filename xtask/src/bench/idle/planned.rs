@@ -19,11 +19,21 @@ pub fn idleness(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result
         ("rayon, serial part", "rayon_phases", vec!["0.1", "0.1"], idle_percent(0.1, 0.1)),
         ("libgomp, imbalance", "imbalance", vec!["8", "0.1", "0.05"], 25.0),
         ("libomp, imbalance", "clang-imbalance", vec!["8", "0.1", "0.05"], 25.0),
+        ("libgomp, imbalance, spinning", "imbalance", vec!["8", "0.1", "0.05"], 25.0),
+        ("libomp, imbalance, spinning", "clang-imbalance", vec!["8", "0.1", "0.05"], 25.0),
+        ("a spin loop named by the user", "spin", vec!["4"], idle_percent(0.1, 0.1)),
         ("libgomp, serial part and tasks", "team", vec![], idle_percent(0.2, 0.2)),
         ("libomp, serial part and tasks", "clang-team", vec![], idle_percent(0.2, 0.2)),
     ];
     for (name, program, arguments, planned) in cases {
-        let (document, _) = programs.profile(&["--cores", "2"], program, &arguments)?;
+        let spinning = [("OMP_WAIT_POLICY", "active"), ("KMP_BLOCKTIME", "infinite")];
+        let environment = if name.ends_with("spinning") { &spinning[..] } else { &[] };
+        let mut flags = vec!["--cores", "2"];
+        if program == "spin" {
+            std::fs::write(programs.out.join("spin.classes"), "idle spin_for_work\n")?;
+            flags.extend(["--classes", "spin.classes"]);
+        }
+        let (document, _) = programs.profile_with(environment, &flags, program, &arguments)?;
         let totals = &document["totals"];
         // Of the cores' time that was the program's to use: what others had is no idleness.
         let (work, idle, overhead) =

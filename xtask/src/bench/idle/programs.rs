@@ -26,6 +26,7 @@ const COMPILED: &[(&str, &[&str])] = &[
     ("clang-cholesky", &["clang", "-O2", "-g", "-fopenmp", "cholesky.c", "-lm"]),
     ("holders", &["gcc", "-O2", "-g", "-pthread", "holders.c"]),
     ("two_deep", &["gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-pthread", "two_deep.c"]),
+    ("spin", &["gcc", "-O2", "-g", "-pthread", "spin.c"]),
     ("forest", &["gcc", "-O2", "-g", "-pthread", "forest.c"]),
     ("stress", &["g++", "-O2", "-g", "-pthread", "stress.cpp", "-ldl"]),
     ("scoped", &["rustc", "-O", "-g", "--edition", "2024", "scoped.rs"]),
@@ -76,12 +77,23 @@ impl Programs {
 
     /// Profiles a program: the document, and what the program printed.
     pub fn profile(&self, flags: &[&str], name: &str, arguments: &[&str]) -> Result<(Value, String)> {
+        self.profile_with(&[], flags, name, arguments)
+    }
+
+    /// The same with environment variables.
+    pub fn profile_with(
+        &self,
+        environment: &[(&str, &str)],
+        flags: &[&str],
+        name: &str,
+        arguments: &[&str],
+    ) -> Result<(Value, String)> {
         let json = self.out.join("run.json");
         let _ = std::fs::remove_file(&json);
         let _ = std::fs::remove_file(self.out.join("run.farsight"));
         let mut all = vec!["--json", "run.json", "-o", "run.farsight"];
         all.extend(flags);
-        let output = self.profiled(&all, name, arguments).output()?;
+        let output = self.profiled(&all, name, arguments).envs(environment.iter().copied()).output()?;
         ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let document = serde_json::from_str(&std::fs::read_to_string(&json)?)?;
         Ok((document, String::from_utf8_lossy(&output.stdout).into_owned()))
