@@ -30,6 +30,7 @@ mod publish;
 pub mod rayon;
 pub mod slot;
 pub mod stack;
+pub mod yields;
 
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};

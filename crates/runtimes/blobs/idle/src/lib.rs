@@ -4,3 +4,4 @@ preload::interpose!(idle_rt::Idle);
 
 pub mod gomp;
 pub mod ompt;
+pub mod yields;
