@@ -1,9 +1,11 @@
 //! Idleness for people and for scripts.
 
+use std::collections::HashMap;
+
 use analyse::idle::advice::share;
 use analyse::idle::diff::Change;
 use analyse::idle::project::Node;
-use analyse::idle::{Advice, Function, IdleAnalysis, Values};
+use analyse::idle::{Advice, Class, Function, IdleAnalysis, Values};
 use profile::idle::FrameKind;
 use profile::{Idle, Run};
 use serde_json::{Value, json as value};
@@ -198,7 +200,7 @@ pub fn terminal(run: &Run, idle: &Idle, analysis: &IdleAnalysis) -> String {
 fn answer(analysis: &IdleAnalysis) -> String {
     let t = &analysis.totals;
     let whole = t.cores_times_wall_ns;
-    let first = analysis.functions.iter().max_by_key(|f| f.own.idle_ns).filter(|f| f.own.idle_ns > 0);
+    let first = answerable(analysis);
     let idle = share(t.values.idle_ns, whole);
     let overhead = share(t.values.overhead_ns() as i64, whole);
     if share(t.nobody_ns as i64 - t.preempted_ns.max(0), whole) > 0.5 {
@@ -206,11 +208,11 @@ fn answer(analysis: &IdleAnalysis) -> String {
             .into();
     }
     match first {
-        Some(f) if idle >= 0.05 => format!(
+        Some((f, idle_ns)) if idle >= 0.05 => format!(
             "While {} ran, {} of all idle core time passed ({} of the run): {}.",
             shorten(&f.name, NAME_WIDTH),
-            units::percent(share(f.own.idle_ns, t.values.idle_ns.max(0) as u64)),
-            units::percent(share(f.own.idle_ns, whole)),
+            units::percent(share(idle_ns, t.values.idle_ns.max(0) as u64)),
+            units::percent(share(idle_ns, whole)),
             f.advice.sentence(),
         ),
         _ if overhead >= 0.1 => format!(
@@ -219,6 +221,24 @@ fn answer(analysis: &IdleAnalysis) -> String {
         ),
         _ => "Cores are busy with the program's own code: to be faster, make that code faster.".into(),
     }
+}
+
+/// The function of the program during which most cores were idle, and for how long. What libraries do counts as their
+/// caller's: nobody can make `cos` parallel.
+fn answerable(analysis: &IdleAnalysis) -> Option<(&Function, i64)> {
+    let nodes = &analysis.logical.nodes;
+    let mut sums: HashMap<&str, i64> = HashMap::new();
+    for (i, node) in nodes.iter().enumerate() {
+        let mut at = i;
+        let own = |n: &Node| n.class == Class::Work && n.kind != FrameKind::Loop;
+        while let (false, Some(parent)) = (own(&nodes[at]), nodes[at].parent) {
+            at = parent as usize;
+        }
+        *sums.entry(nodes[at].name.as_str()).or_default() += node.own.idle_ns;
+    }
+    let best = sums.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)))?;
+    let function = analysis.functions.iter().find(|f| f.name == best.0)?;
+    (best.1 > 0).then_some((function, best.1))
 }
 
 fn function_table(analysis: &IdleAnalysis) -> String {
