@@ -8,6 +8,7 @@ mod engine;
 mod fit;
 mod growth;
 mod inputs;
+mod span;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,6 +26,8 @@ enum Bench {
     Engine(engine::Args),
     /// The same programs under `farsight growth`, beside aprof's figures; and programs of two threads.
     Growth(growth::Args),
+    /// Overhead, accuracy and predictions of `farsight span`, each against its bar.
+    Span(span::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -33,5 +36,6 @@ pub fn run(args: Args) -> Result<()> {
         Bench::Causal(args) => causal::run(args),
         Bench::Engine(args) => engine::run(args),
         Bench::Growth(args) => growth::run(args),
+        Bench::Span(args) => span::run(args),
     }
 }

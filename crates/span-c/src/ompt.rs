@@ -19,7 +19,7 @@ use span_rt::env::settings;
 use span_rt::local::{self, Running};
 use span_rt::sites::{self, Key};
 use spandag::dump::{Kind, Place};
-use spandag::task::{Gather, Opened, Outcome};
+use spandag::task::{Gather, Opened, Spawned};
 use spandag::{Cost, Entry, Site};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -62,7 +62,7 @@ struct State {
 }
 
 impl Children {
-    fn add(self: &Arc<Self>, outcome: Outcome) {
+    fn add(self: &Arc<Self>, outcome: Spawned) {
         let mut at = self.clone();
         loop {
             let mut state = lock(&at.state);
@@ -71,7 +71,9 @@ impl Children {
                     drop(state);
                     at = next;
                 }
-                None => return state.gather.add(outcome, at.opened, local::scale()),
+                None => {
+                    return state.gather.add(outcome, at.opened, local::scale(), Local::here().arena());
+                }
             }
         }
     }
@@ -207,7 +209,7 @@ extern "C" fn parallel_begin(
         }),
     }));
     // SAFETY: just made; regions are never freed, because workers may look at them after their end.
-    lock(unsafe { &(*region).state }).opened = Some(running.task.open(region as usize));
+    lock(unsafe { &(*region).state }).opened = Some(running.task.open(region as usize, local::scale(), here.arena()));
     // SAFETY: the runtime's word for this region.
     unsafe { *parallel = region.cast() };
     here.leave();
@@ -230,13 +232,14 @@ impl Region {
             // SAFETY: its thread waits in the barrier, and its children have completed.
             let task = unsafe { &mut *task };
             task.join_children();
-            let running = core::mem::replace(&mut task.running, self.child());
-            state.gather.add(here.end(running), opened.at(), scale);
+            let mut running = core::mem::replace(&mut task.running, self.child());
+            here.count_forks(2);
+            state.gather.add(here.end_apart(&mut running.task), opened.at(), scale, here.arena());
         }
         // SAFETY: the owner waits, and we hold the lock.
         let owner = unsafe { &mut *self.owner };
-        owner.task.close(opened, core::mem::take(&mut state.gather), scale);
-        state.opened = Some(owner.task.open(core::ptr::from_ref(self) as usize));
+        owner.task.close(opened, core::mem::take(&mut state.gather), scale, here.arena());
+        state.opened = Some(owner.task.open(core::ptr::from_ref(self) as usize, scale, here.arena()));
         state.phase += 1;
     }
 }
@@ -245,7 +248,7 @@ impl OmpTask {
     fn join_children(&mut self) {
         if let Some((opened, children)) = self.scope.take() {
             let gather = core::mem::take(&mut lock(&children.state).gather);
-            self.running.task.close(opened, gather, local::scale());
+            self.running.task.close(opened, gather, local::scale(), Local::here().arena());
         }
     }
 }
@@ -263,7 +266,7 @@ extern "C" fn parallel_end(parallel: Data, _task: Data, _flags: c_int, _code: *c
     if let Some(opened) = state.opened.take() {
         let gather = core::mem::take(&mut state.gather);
         // SAFETY: the region is over; the owner is this thread's again.
-        unsafe { (*region.owner).task.close(opened, gather, local::scale()) };
+        unsafe { (*region.owner).task.close(opened, gather, local::scale(), here.arena()) };
     }
     drop(state);
     here.resume(region.owner);
@@ -397,14 +400,14 @@ extern "C" fn task_create(
     let entry = here.enter(from.running.task.entry.context, site);
     let id = creator as usize;
     if from.scope.is_none() {
-        let opened = from.running.task.open(id);
+        let opened = from.running.task.open(id, local::scale(), here.arena());
         let children = Arc::new(Children { opened: opened.at(), state: Mutex::default() });
         from.scope = Some((opened, children));
     }
     let Some((opened, children)) = &from.scope else { return };
     let (at, children) = (opened.at(), children.clone());
     let costs = (local::burden(), local::scale());
-    let child = from.running.task.spawn((site, entry), id, at, true, costs);
+    let child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
     let made = OmpTask {
         running: Running { task: child, base: 0, kind: (0, 0) },
         scope: None,
@@ -442,7 +445,8 @@ extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
                 if let Some(children) = children {
                     lock(&children.state).forward = Some(parent.clone());
                 }
-                parent.add(here.end(task.running));
+                here.count_forks(2);
+                parent.add(here.end_apart(&mut task.running.task));
             }
         }
     }
