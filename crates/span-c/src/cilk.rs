@@ -6,7 +6,8 @@
 //! call                  before a call of such a function: where it is called from
 //! loop … loop_end       all iterations start where the loop starts, and it waits for them
 //! ```
-//! Each ends a strand first and starts the next one last, so that what happens here is in none.
+//! Each ends a strand and starts the next one with one reading of the clock: what happens here is in the strand that
+//! follows, and taken off it.
 
 use crate::main_thread::{Main, Pending};
 use core::ffi::{CStr, c_char, c_void};
@@ -150,13 +151,10 @@ pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const 
 pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
     // SAFETY: by contract.
     let how = unsafe { (*guard).go };
-    if let Some(main) = Main::get().filter(|_| how != 0) {
+    // A spawned function's children are waited for at the end of the task, which is next.
+    if let Some(main) = Main::get().filter(|_| how == 1) {
         main.pause();
-        if how == 1 {
-            main.stack.leave();
-        } else {
-            main.stack.sync();
-        }
+        main.stack.leave();
         main.resume();
     }
 }
@@ -218,7 +216,7 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
         // What passed since the last iteration is the loop's own counting, which a parallel loop does by halving.
         main.stack.leave();
-        main.resume();
+        main.restart();
     }
 }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
 use span_rt::env::settings;
 use span_rt::{end, libc};
-use spandag::serial::Stack;
+use spandag::serial::{How, Stack};
 
 /// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
 const HEAVY_TICKS: u64 = 50_000;
@@ -71,10 +71,43 @@ impl Main {
         self.stack.strand(cost);
     }
 
-    /// The next strand starts, now that what we did is done.
+    /// The next strand starts. It started when the last one ended, and has what we did since in it, which is known and
+    /// taken off; unless we did something that takes longer than usual.
     #[inline(always)]
     pub fn resume(&mut self) {
-        self.begun = self.clock.begin();
+        if self.stack.took_long() || self.repeat.is_some() {
+            self.restart();
+        }
+    }
+
+    /// The next strand starts now.
+    #[cold]
+    pub fn restart(&mut self) {
+        self.begun = self.clock.begin_late();
+    }
+
+    /// Measures what a strand of nothing shows.
+    fn calibrate(&mut self) {
+        const ROUNDS: u64 = 300;
+        let mut least = u64::MAX;
+        for _ in 0..10 {
+            self.stack = Stack::new(u64::MAX, 0);
+            self.restart();
+            for _ in 0..ROUNDS {
+                self.pause();
+                self.stack.enter(0, 0, How::Spawned);
+                self.resume();
+                self.pause();
+                self.stack.leave();
+                self.resume();
+                self.pause();
+                self.stack.sync();
+                self.resume();
+            }
+            self.pause();
+            least = least.min(self.stack.work() / (3 * ROUNDS));
+        }
+        clock::HOOK.store(least, Ordering::Relaxed);
     }
 }
 
@@ -104,10 +137,18 @@ extern "C" fn before_main() {
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };
     main.clock.settle();
-    THREAD.store(thread(), Ordering::Relaxed);
     if settings().units {
-        main.resume();
+        main.restart();
+    } else {
+        let repeat = main.repeat.take();
+        let before = main.clock.begin();
+        main.calibrate();
+        main.stack = Stack::new(heavy, burden);
+        main.repeat = repeat;
+        // What was measured here is not the program's.
+        main.begun = begun + (main.clock.begin() - before);
     }
+    THREAD.store(thread(), Ordering::Relaxed);
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
     unsafe { libc::atexit(at_exit) };
 }

@@ -165,6 +165,12 @@ impl Clock {
         tsc()
     }
 
+    /// A strand starts after something of ours that [`HOOK`] does not cover.
+    pub fn begin_late(&self) -> u64 {
+        let now = self.begin();
+        if settings_units() { now } else { now.saturating_sub(HOOK.load(Ordering::Relaxed)) }
+    }
+
     /// The strand that started at `begun` ends: its cost, and the time at which the next one may start.
     #[inline(always)]
     pub fn end(&self, begun: u64) -> (u64, u64) {

@@ -146,6 +146,24 @@ impl Line {
         self.close_record(own, &Record { local, ..Record::default() }, scale, arena);
     }
 
+    /// Takes the place of this path, which is empty, word by word.
+    #[inline]
+    pub fn put(&mut self, from: &mut Line) {
+        self.own = core::mem::take(&mut from.own);
+        from.take_into(&mut self.inside);
+    }
+
+    /// Forgets everything.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.own = 0;
+        self.inside.span = 0;
+        self.inside.tail = NONE;
+        if self.inside.rest.is_some() {
+            self.inside.rest = None;
+        }
+    }
+
     /// What is left of a closed path. Word by word: a copy of what was just written in other pieces would stall.
     #[inline]
     pub fn take_into(&mut self, out: &mut Inside) {
@@ -205,13 +223,20 @@ impl Line {
     /// Adds a path at the end. Strands of the other one that are its own stay so here, so it must be either closed or
     /// of the same task, which is `own`.
     #[inline]
-    pub fn append(&mut self, other: Line, own: Site, scale: Scale, arena: &mut Arena) {
+    pub fn append(&mut self, mut other: Line, own: Site, scale: Scale, arena: &mut Arena) {
+        self.append_from(&mut other, own, scale, arena);
+    }
+
+    /// The same, leaving nothing of the other path behind. Word by word, as in [`take_into`](Self::take_into).
+    #[inline]
+    pub fn append_from(&mut self, other: &mut Line, own: Site, scale: Scale, arena: &mut Arena) {
         if other.inside.rest.is_some() {
-            return self.append_rest(other, own, scale, arena);
+            return self.append_rest(core::mem::take(other), own, scale, arena);
         }
-        self.own += other.own;
-        self.inside.span += other.inside.span;
-        self.inside.tail = arena.append(self.inside.tail, other.inside.tail);
+        self.own += core::mem::take(&mut other.own);
+        self.inside.span += core::mem::take(&mut other.inside.span);
+        let theirs = core::mem::replace(&mut other.inside.tail, NONE);
+        self.inside.tail = arena.append(self.inside.tail, theirs);
         if let Some(covered) = self.inside.detail_span()
             && self.span() - covered >= scale.heavy
         {

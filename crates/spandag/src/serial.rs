@@ -66,10 +66,14 @@ pub struct Stack {
     /// Invocations seen before: context and site, and what follows.
     seen: [(u64, Entry); SEEN],
     on_work: Vec<Record>,
+    /// For few sites, and for those that there are.
     heavy: Cost,
+    heavy_now: Cost,
     burden: Cost,
     spawns: u64,
     syncs: u64,
+    /// Something was done that is not done every time.
+    slow: bool,
 }
 
 /// Everything that is known at the end.
@@ -120,19 +124,18 @@ impl Stack {
             seen: [(u64::MAX, Entry { context: 0, top_site: false, top_caller: false }); SEEN],
             on_work: Vec::from([Record::default()]),
             heavy,
+            heavy_now: heavy,
             burden,
             spawns: 0,
             syncs: 0,
+            slow: false,
         };
         stack.push(ROOT, || Func::MAX, How::Called);
         stack
     }
 
     fn scale(&self) -> Scale {
-        Scale {
-            sites: self.on_work.len(),
-            heavy: self.heavy.saturating_mul(1 + self.on_work.len() as u64 / 16),
-        }
+        Scale { sites: self.on_work.len(), heavy: self.heavy_now }
     }
 
     fn push(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
@@ -140,6 +143,7 @@ impl Stack {
         let key = u64::from(context) << 32 | u64::from(site);
         let slot = (site as usize ^ (context as usize).wrapping_mul(7)) % SEEN;
         if self.seen[slot].0 != key {
+            self.slow = true;
             self.seen[slot] = (key, self.contexts.enter(context, site, func()));
         }
         let entry = self.seen[slot].1;
@@ -187,6 +191,7 @@ impl Stack {
     pub fn enter_by(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
         if self.on_work.len() <= site as usize {
             self.on_work.resize(site as usize + 1, Record::default());
+            self.heavy_now = self.heavy.saturating_mul(1 + self.on_work.len() as u64 / 16);
         }
         self.push(site, func, how);
     }
@@ -199,6 +204,7 @@ impl Stack {
         let Some(f) = self.frames.last_mut() else { return };
         if f.wait(scale, arena, &mut self.spare) {
             self.syncs += 1;
+            self.slow |= f.line.span() >= scale.heavy;
         }
     }
 
@@ -210,28 +216,44 @@ impl Stack {
         }
         let scale = self.scale();
         let arena = &mut self.arena;
-        let Some(mut g) = self.frames.pop() else { return };
+        // In place: a frame that is moved as a whole costs more than everything else here.
+        let Some((g, callers)) = self.frames.split_last_mut() else { return };
+        let Some(f) = callers.last_mut() else { return };
         self.syncs += u64::from(g.wait(scale, arena, &mut self.spare));
         g.close(&mut self.on_work, scale, arena);
         let burden = self.burden;
-        let Some(f) = self.frames.last_mut() else { return };
         f.returned += g.returned + g.own;
         let burdened = g.burdened + g.own;
         match g.how {
             How::Called => {
-                f.line.append(g.line, f.site, scale, arena);
+                f.line.append_from(&mut g.line, f.site, scale, arena);
                 f.burdened += burdened;
             }
             How::Spawned => {
                 self.spawns += 1;
                 f.burdened_child = f.burdened_child.max(f.burdened + f.own + burdened + burden);
                 f.burdened += burden;
-                f.child(g.line, scale, arena, &mut self.spare);
+                f.child(&mut g.line, scale, arena, &mut self.spare);
             }
         }
         if arena.len() > f.floor + NODES_MAX {
             f.fold(scale, arena);
+            self.slow = true;
         }
+        self.slow |= f.line.span() >= scale.heavy;
+        let len = self.frames.len() - 1;
+        self.frames.truncate(len);
+    }
+
+    /// Whether something has taken longer than usual since the last time of asking.
+    #[inline]
+    pub fn took_long(&mut self) -> bool {
+        core::mem::take(&mut self.slow)
+    }
+
+    /// Work of the program's own strands so far, and of what returned to it.
+    pub fn work(&self) -> Cost {
+        self.frames.first().map_or(0, |f| f.own + f.returned)
     }
 
     /// The end of the program.
@@ -256,11 +278,18 @@ impl Frame {
     #[inline]
     fn wait(&mut self, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) -> bool {
         let Some(mut fork) = self.fork.take() else { return false };
-        let longest = core::mem::take(&mut fork.longest);
-        let rest = core::mem::replace(&mut self.line, core::mem::take(&mut fork.prefix));
+        let Fork { prefix, longest } = &mut *fork;
+        if self.line.span().max(longest.span()) >= scale.heavy {
+            let longer = core::mem::take(longest).max(core::mem::take(&mut self.line), self.site, scale, arena);
+            prefix.append(longer, self.site, scale, arena);
+        } else {
+            let longer = if self.line.span() > longest.span() { &mut self.line } else { &mut *longest };
+            prefix.append_from(longer, self.site, scale, arena);
+            longest.clear();
+            self.line.clear();
+        }
+        self.line.put(prefix);
         spare.push(fork);
-        let longer = longest.max(rest, self.site, scale, arena);
-        self.line.append(longer, self.site, scale, arena);
         self.burdened = self.burdened.max(self.burdened_child.saturating_sub(self.own));
         self.burdened_child = 0;
         true
@@ -276,15 +305,16 @@ impl Frame {
 
     /// A spawned child ends with this path.
     #[inline]
-    fn child(&mut self, child: Line, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) {
+    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) {
         let fork = self.fork.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let through = self.line.span() + child.span();
         if through.max(fork.longest.span()) >= scale.heavy {
-            return self.heavy_child(child, scale, arena);
+            return self.heavy_child(core::mem::take(child), scale, arena);
         }
         if through > fork.longest.span() {
-            fork.prefix.append(core::mem::take(&mut self.line), self.site, scale, arena);
-            fork.longest = child;
+            fork.prefix.append_from(&mut self.line, self.site, scale, arena);
+            fork.longest.clear();
+            fork.longest.put(child);
         }
     }
 
