@@ -4,12 +4,9 @@ use crate::repeat::Repeat;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
-use span_rt::env::settings;
+use span_rt::env::{Cost, settings};
 use span_rt::{end, libc};
 use spandag::serial::{How, Stack};
-
-/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
-const HEAVY_TICKS: u64 = 50_000;
 
 /// The main thread's clock and shadow stack.
 pub struct Main {
@@ -75,7 +72,7 @@ impl Main {
     /// taken off; unless we did something that takes longer than usual.
     #[inline(always)]
     pub fn resume(&mut self) {
-        if self.stack.took_long() || self.repeat.is_some() {
+        if self.stack.took_long() || self.repeat.is_some() || clock::is_counted() {
             self.restart();
         }
     }
@@ -120,12 +117,7 @@ extern "C" fn before_main() {
     let begun = clock::start();
     // OpenMP programs are followed by tasks, and their time counts from here as well.
     span_rt::local::start();
-    let (heavy, burden) = if settings().units {
-        clock::UNITS.store(1, Ordering::Relaxed);
-        (0, settings().burden_ns)
-    } else {
-        (HEAVY_TICKS, clock::ticks(settings().burden_ns))
-    };
+    let (heavy, burden) = (span_rt::local::heavy(), span_rt::local::burden());
     let main = Main {
         clock: Clock::new(),
         stack: Stack::new(heavy, burden),
@@ -137,7 +129,11 @@ extern "C" fn before_main() {
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };
     main.clock.settle();
-    if settings().units {
+    if settings().cost != Cost::Time {
+        if settings().cost == Cost::Instructions {
+            main.calibrate();
+            main.stack = Stack::new(heavy, burden);
+        }
         main.restart();
     } else {
         let repeat = main.repeat.take();
@@ -168,12 +164,7 @@ extern "C" fn at_exit() {
         problems
             .push("the program ended inside a function that spawns; its children count as waited for".into());
     }
-    if !main.clock.sees_preemption() && !settings().units && !settings().raw {
-        problems.push(
-            "preemption is not seen (glibc has not registered rseq); on a busy machine spans are too long"
-                .into(),
-        );
-    }
+    problems.extend(end::clock_problems(main.clock.sees_preemption(), main.clock.misses_engine()));
     let facts = [
         ("threads", "1".to_owned()),
         ("repaired", main.clock.repaired.get().to_string()),

@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::panic::Location;
 use core::sync::atomic::Ordering;
+use span_rt::env::Cost;
 use span_rt::local::{self, Running};
 use span_rt::{Local, clock};
 use spandag::task::Outcome;
@@ -146,7 +147,7 @@ where
     RA: Send,
     RB: Send,
 {
-    let model = span_rt::env::settings().model_cores.is_some();
+    let model = span_rt::env::settings().splits_are_fixed();
     let context =
         move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
@@ -193,10 +194,11 @@ fn fork<RA, RB>(
 
 /// Measures what a strand of nothing shows, by joins that do nothing and are not handed to the real crate.
 pub fn calibrate() {
-    if span_rt::env::settings().units {
+    if span_rt::env::settings().cost == Cost::Units {
         return;
     }
     const ROUNDS: u64 = 200;
+    clock::choose();
     let here = Local::here();
     let nothing = || core::hint::black_box(());
     let mut least = u64::MAX;

@@ -5,7 +5,7 @@
 //! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
 
 use crate::clock::{self, Clock};
-use crate::env::settings;
+use crate::env::{Cost, settings};
 use crate::{sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
@@ -13,7 +13,7 @@ use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
 use spandag::{Arena, Context, Entry, Scale, Site};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
+/// In ticks, about 20 µs; in instructions, about as much.
 const HEAVY_TICKS: u64 = 50_000;
 const ENTRY_SLOTS: usize = 64;
 const SITE_SLOTS: usize = 256;
@@ -104,13 +104,13 @@ pub fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let begun = clock::start();
-        if settings().units {
-            clock::UNITS.store(1, Ordering::Relaxed);
-            HEAVY.store(0, Ordering::Relaxed);
-            BURDEN.store(settings().burden_ns, Ordering::Relaxed);
-        } else {
+        clock::choose();
+        if settings().cost == Cost::Time {
             BURDEN.store(clock::ticks(settings().burden_ns), Ordering::Relaxed);
+        } else {
+            BURDEN.store(settings().burden_ns, Ordering::Relaxed);
         }
+        rescale(1);
         let here = Local::here();
         let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
         root.task.on(here.arena());
@@ -120,7 +120,7 @@ pub fn start() {
         let root = Box::into_raw(root);
         ROOT.store(root, Ordering::Release);
         here.resume(root);
-        if !settings().units {
+        if settings().cost == Cost::Time {
             here.begun.set(begun);
         }
     });
@@ -230,7 +230,7 @@ impl Local {
     pub fn resume_after(&self, running: *mut Running, tag: usize) -> bool {
         self.current.set(running);
         let follows = self.tag.get() == tag;
-        self.begun.set(if follows { self.stamp.get() } else { self.clock.begin() });
+        self.begun.set(if follows && !clock::is_counted() { self.stamp.get() } else { self.clock.begin() });
         self.tag.set(0);
         follows
     }
@@ -379,10 +379,14 @@ pub fn scale() -> Scale {
     Scale { sites: sites::COUNT.load(Ordering::Relaxed), heavy: HEAVY.load(Ordering::Relaxed) }
 }
 
+/// Paths shorter than this are not followed in detail, when there are few sites.
+pub fn heavy() -> u64 {
+    if settings().cost == Cost::Units { 0 } else { HEAVY_TICKS }
+}
+
 /// There are more sites: paths must be longer to be followed in detail.
 pub(crate) fn rescale(sites: usize) {
-    let heavy = if settings().units { 0 } else { HEAVY_TICKS.saturating_mul(1 + sites as u64 / 16) };
-    HEAVY.store(heavy, Ordering::Relaxed);
+    HEAVY.store(heavy().saturating_mul(1 + sites as u64 / 16), Ordering::Relaxed);
 }
 
 /// What a fork costs, in the unit of costs.
@@ -413,6 +417,8 @@ pub struct Collected {
     pub repaired: (u64, u64),
     /// Whether preemptions were seen.
     pub sees_preemption: bool,
+    /// Instructions were to be counted, and nobody did.
+    pub misses_engine: bool,
     /// The program ended while the main task was waiting.
     pub cut_short: bool,
 }
@@ -473,6 +479,7 @@ pub fn collect() -> Option<Collected> {
         totals: Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena()),
         repaired: (repaired, lost),
         sees_preemption: here.clock.sees_preemption(),
+        misses_engine: here.clock.misses_engine(),
         cut_short,
     })
 }
