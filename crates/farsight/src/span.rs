@@ -42,8 +42,8 @@ pub struct Args {
     /// Also run natively with these numbers of processors, and report the speedups: 1,2
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     measure: Vec<u32>,
-    /// Run a Cilk program this often and take the lower quartile of every strand: the longest of many equal strands is then not
-    /// the one that was disturbed most
+    /// Run the program this often and take the lower quartile of every strand: the longest of many equal strands is
+    /// then not the one that was disturbed most
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// What handing over a task costs, in nanoseconds; measured on this machine if not given
@@ -220,10 +220,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             return Ok(ExitCode::from(usage.ended.shell_code() as u8));
         }
         return Err(Failure::error(Kind::Unavailable, anyhow!("{}", nothing(target.as_deref()))));
-    }
-    if args.runs > 1 && records.iter().any(|r| r.span.model != profile::Model::Cilk) {
-        problems
-            .push("only runs of Cilk programs are compared strand by strand; this is the last run".into());
     }
     let mut runs = Vec::new();
     for mut record in records {

@@ -407,7 +407,10 @@ extern "C" fn task_create(
     let Some((opened, children)) = &from.scope else { return };
     let (at, children) = (opened.at(), children.clone());
     let costs = (local::burden(), local::scale());
-    let child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
+    let way = from.running.way_of_child(3);
+    from.running.task.strands += 1;
+    let mut child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
+    child.way = way;
     let made = OmpTask {
         running: Running { task: child, base: 0, kind: (0, 0) },
         scope: None,

@@ -72,6 +72,7 @@ struct Side {
     site: Site,
     entry: Entry,
     kind: (usize, usize),
+    way: u64,
     /// The strand starts where one of this name ended; its end has the next name.
     tag: usize,
     /// Where its outcome goes, in the frame of the parent.
@@ -101,6 +102,7 @@ impl Side {
         // SAFETY: the parent waits in `join` until this has returned.
         let task = unsafe { self.parent.task() }.task.child(self.site, self.entry);
         let mut running = Running { task, base: 0, kind: self.kind };
+        running.task.way = self.way;
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.task.on(here.arena());
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
@@ -176,9 +178,11 @@ fn fork<RA, RB>(
     let home = Home(here);
     let (mut out_a, mut out_b) = (Outcome::default(), Outcome::default());
     let out = Slot(&raw mut out_a);
-    let first = Side { parent: waiting, home, site: site_a, entry: entry_a, kind, tag, out };
+    let way = p.way_of_child(0);
+    let first = Side { parent: waiting, home, site: site_a, entry: entry_a, kind, way, tag, out };
     let out = Slot(&raw mut out_b);
-    let second = Side { site: site_b, entry: entry_b, tag: tag + 1, out, ..first };
+    let way = p.way_of_child(1);
+    let second = Side { site: site_b, entry: entry_b, way, tag: tag + 1, out, ..first };
     let unwound = Unwound(parent);
     let results = join(&first, &second);
     forget(unwound);
@@ -214,7 +218,7 @@ pub fn calibrate() {
             let entry = here.enter(root.task.entry.context, 0);
             let (mut a, mut b) = (Outcome::default(), Outcome::default());
             let out = Slot(&raw mut a);
-            let side = Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), tag, out };
+            let side = Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
             side.run(nothing);
             Side { tag: tag + 1, out: Slot(&raw mut b), ..side }.run(nothing);
             root.task.join(&mut a, &mut b, 0, local::scale(), here.arena());

@@ -44,7 +44,11 @@ impl Open {
         here.count_forks(2);
         let body = core::ptr::eq(current, self.owner);
         let costs = (local::burden(), local::scale());
-        (current, running.task.seed((site, entry), self.id(), self.opened, body, costs, here.arena()))
+        let way = running.way_of_child(3);
+        running.task.strands += 1;
+        let mut seed = running.task.seed((site, entry), self.id(), self.opened, body, costs, here.arena());
+        seed.way = way;
+        (current, seed)
     }
 
     /// Runs a task of this scope.

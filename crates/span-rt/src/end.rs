@@ -50,6 +50,7 @@ pub fn problems(collected: &crate::local::Collected) -> Vec<String> {
     if collected.cut_short {
         problems.push("the program ended inside a parallel operation; what ran then is missing".into());
     }
+    problems.extend(crate::repeat::finish());
     problems.extend(clock_problems(collected.sees_preemption, collected.misses_engine));
     problems
 }

@@ -15,6 +15,7 @@ pub mod end;
 pub mod env;
 pub mod libc;
 pub mod local;
+pub mod repeat;
 pub mod sites;
 pub mod stack;
 

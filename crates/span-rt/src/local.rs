@@ -6,7 +6,7 @@
 
 use crate::clock::{self, Clock};
 use crate::env::{Cost, settings};
-use crate::{sites, stack};
+use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
@@ -27,6 +27,23 @@ pub struct Running {
     pub base: usize,
     /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
     pub kind: (usize, usize),
+}
+
+impl Running {
+    /// The way of the task on `side` of a fork that this one makes now: its name in other runs.
+    #[inline]
+    pub fn way_of_child(&self, side: u64) -> u64 {
+        if repeat::is_on() { repeat::way(self.task.way, self.task.strands, side) } else { 0 }
+    }
+
+    #[cold]
+    fn repeated(&mut self, cost: u64) -> u64 {
+        self.task.strands += 1;
+        if self.task.way == 0 {
+            return cost; // what it does is not the same in every run
+        }
+        repeat::strand(repeat::way(self.task.way, self.task.strands, 2), cost)
+    }
 }
 
 /// One thread.
@@ -105,6 +122,7 @@ pub fn start() {
     ONCE.call_once(|| {
         let begun = clock::start();
         clock::choose();
+        repeat::choose();
         if settings().cost == Cost::Time {
             BURDEN.store(clock::ticks(settings().burden_ns), Ordering::Relaxed);
         } else {
@@ -113,6 +131,7 @@ pub fn start() {
         rescale(1);
         let here = Local::here();
         let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
+        root.task.way = 1;
         root.task.on(here.arena());
         ROOT_HOME.store(core::ptr::from_ref(here).cast_mut(), Ordering::Release);
         let opened = root.task.open(PROGRAM, scale(), here.arena());
@@ -175,7 +194,9 @@ impl Local {
         let (cost, now) = self.clock.end(self.begun.get());
         self.begun.set(now);
         // SAFETY: the current task's frame is below us on this stack, and only this thread uses it.
-        unsafe { (*current).task.strand(cost) };
+        let running = unsafe { &mut *current };
+        let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
+        running.task.strand(cost);
         current
     }
 

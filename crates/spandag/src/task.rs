@@ -31,6 +31,10 @@ pub struct Task {
     pub site: Site,
     /// In which context.
     pub entry: Entry,
+    /// For whoever compares runs: how it came about, and how many strands it has ended.
+    pub way: u64,
+    /// The latter.
+    pub strands: u64,
     line: Line,
     /// Work, own strands and burdened span without the line's own strands.
     work: Cost,
@@ -86,6 +90,8 @@ pub struct Seed {
     at: Cost,
     at_burdened: Cost,
     point: Arc<Point>,
+    /// That of the tasks: see [`Task::way`].
+    pub way: u64,
 }
 
 impl Seed {
@@ -93,6 +99,7 @@ impl Seed {
     pub fn task(&self) -> Task {
         let mut task = Task::new(self.site, self.entry, self.at, self.at_burdened);
         let origin = Some(self.point.clone());
+        task.way = self.way;
         task.cut = Some(Box::new(Cut { origin, scope: self.scope, ..Cut::default() }));
         task
     }
@@ -180,6 +187,8 @@ impl Task {
         Self {
             site,
             entry,
+            way: 0,
+            strands: 0,
             line: Line::default(),
             work: 0,
             local: 0,
@@ -371,7 +380,7 @@ impl Task {
             Arc::new(Point { before: None, line, owner: self.site, body: false })
         };
         self.burdened += burden;
-        Seed { site, entry, scope, at, at_burdened: at_burdened + burden, point }
+        Seed { site, entry, scope, at, at_burdened: at_burdened + burden, point, way: 0 }
     }
 
     fn cut(&mut self, body: bool, scale: Scale, arena: &mut Arena) -> Arc<Point> {
