@@ -112,7 +112,7 @@ pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
 pub unsafe extern "C" fn farsight_call(site: *const Site) {
     if let Some(main) = Main::get() {
         // SAFETY: by contract.
-        main.pending = Pending::Called(unsafe { &*site }.id());
+        main.aside(|main| main.pending = Pending::Called(unsafe { &*site }.id()));
     }
 }
 
@@ -137,9 +137,11 @@ pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const 
             }),
         };
         enter(main, site, How::Called);
+        main.pending = Pending::Unknown;
         main.resume();
+    } else {
+        main.aside(|main| main.pending = Pending::Unknown);
     }
-    main.pending = Pending::Unknown;
     Guard { go: if own { 1 } else { 2 } }
 }
 
@@ -151,11 +153,15 @@ pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const 
 pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
     // SAFETY: by contract.
     let how = unsafe { (*guard).go };
-    // A spawned function's children are waited for at the end of the task, which is next.
-    if let Some(main) = Main::get().filter(|_| how == 1) {
-        main.pause();
-        main.stack.leave();
-        main.resume();
+    if let Some(main) = Main::get().filter(|_| how != 0) {
+        if how == 1 {
+            main.pause();
+            main.stack.leave();
+            main.resume();
+        } else {
+            // A spawned function's children are waited for at the end of the task, which is next.
+            main.aside(|_| ());
+        }
     }
 }
 
@@ -227,8 +233,13 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        let counting = main.counted();
         // SAFETY: by contract.
         enter(main, unsafe { &*site }.id(), How::Spawned);
+        if let Some(cost) = counting {
+            main.stack.strand(cost);
+            main.restart();
+        }
     }
     GO
 }
@@ -249,4 +260,37 @@ pub extern "C" fn farsight_spend(units: u64) {
     if let Some(main) = Main::get() {
         main.clock.spend(units);
     }
+}
+
+/// A site for calibration, whose number means nothing: its stack is thrown away.
+static NOWHERE: Nowhere = Nowhere(Site {
+    file: core::ptr::null(),
+    function: core::ptr::null(),
+    callee: core::ptr::null(),
+    line: 0,
+    kind: 1,
+    id: AtomicU32::new(1),
+});
+
+struct Nowhere(Site);
+// SAFETY: its pointers are null.
+unsafe impl Sync for Nowhere {}
+
+/// As a program spawns.
+#[inline(never)]
+pub fn spawn_nothing() {
+    // SAFETY: a site like those that the rewriter makes.
+    unsafe { farsight_spawn(&raw const NOWHERE.0) };
+}
+
+/// As a task ends.
+#[inline(never)]
+pub fn end_nothing() {
+    farsight_child_end(core::ptr::null_mut());
+}
+
+/// As a function waits.
+#[inline(never)]
+pub fn sync_nothing() {
+    farsight_sync();
 }

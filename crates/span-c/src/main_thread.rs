@@ -1,12 +1,13 @@
 //! The state of the main thread: its clock and shadow stack, from before `main` to exit.
 
+use crate::cilk;
 use crate::repeat::Repeat;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
 use span_rt::env::{Cost, settings};
 use span_rt::{end, libc};
-use spandag::serial::{How, Stack};
+use spandag::serial::Stack;
 
 /// The main thread's clock and shadow stack.
 pub struct Main {
@@ -77,35 +78,53 @@ impl Main {
         }
     }
 
+    /// Takes what we do here, where no strand ends, out of the strand: when instructions are counted, where ours must not
+    /// be among them. In time it is less than what the clock can tell.
+    #[inline(always)]
+    pub fn aside(&mut self, what: impl FnOnce(&mut Main)) {
+        if clock::is_counted() {
+            self.pause();
+            what(self);
+            self.restart();
+        } else {
+            what(self);
+        }
+    }
+
+    /// What the strand that goes on has cost so far, if instructions are counted.
+    #[inline(always)]
+    pub fn counted(&mut self) -> Option<u64> {
+        clock::is_counted().then(|| self.clock.end(self.begun).0)
+    }
+
     /// The next strand starts now.
     #[cold]
     pub fn restart(&mut self) {
         self.begun = self.clock.begin_late();
     }
+}
 
-    /// Measures what a strand of nothing shows.
-    fn calibrate(&mut self) {
-        const ROUNDS: u64 = 300;
-        let mut least = u64::MAX;
-        for _ in 0..10 {
-            self.stack = Stack::new(u64::MAX, 0);
-            self.restart();
-            for _ in 0..ROUNDS {
-                self.pause();
-                self.stack.enter(0, 0, How::Spawned);
-                self.resume();
-                self.pause();
-                self.stack.leave();
-                self.resume();
-                self.pause();
-                self.stack.sync();
-                self.resume();
-            }
-            self.pause();
-            least = least.min(self.stack.work() / (3 * ROUNDS));
+/// Measures what a strand of nothing shows: by calling what rewritten programs call, as they do.
+fn calibrate() {
+    const ROUNDS: u64 = 200;
+    const STRANDS: u64 = 3 * ROUNDS;
+    let (spawn, child_end, sync) =
+        core::hint::black_box((cilk::spawn_nothing as fn(), cilk::end_nothing as fn(), cilk::sync_nothing as fn()));
+    let mut least = u64::MAX;
+    for _ in 0..10 {
+        let Some(main) = Main::get() else { return };
+        main.stack = Stack::new(u64::MAX, 0);
+        main.restart();
+        for _ in 0..ROUNDS {
+            spawn();
+            child_end();
+            sync();
         }
-        clock::HOOK.store(least, Ordering::Relaxed);
+        let Some(main) = Main::get() else { return };
+        main.pause();
+        least = least.min(main.stack.work() / STRANDS);
     }
+    clock::HOOK.store(least, Ordering::Relaxed);
 }
 
 /// Called by the C library before `main`, on the main thread.
@@ -129,22 +148,23 @@ extern "C" fn before_main() {
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };
     main.clock.settle();
-    if settings().cost != Cost::Time {
-        if settings().cost == Cost::Instructions {
-            main.calibrate();
-            main.stack = Stack::new(heavy, burden);
-        }
-        main.restart();
-    } else {
-        let repeat = main.repeat.take();
-        let before = main.clock.begin();
-        main.calibrate();
-        main.stack = Stack::new(heavy, burden);
-        main.repeat = repeat;
+    let repeat = main.repeat.take();
+    let before = main.clock.begin();
+    THREAD.store(thread(), Ordering::Relaxed);
+    if settings().cost != Cost::Units {
+        calibrate();
+    }
+    let Some(main) = Main::get() else { return };
+    main.stack = Stack::new(heavy, burden);
+    main.repeat = repeat;
+    main.pending = Pending::Unknown;
+    main.spawned = false;
+    if settings().cost == Cost::Time {
         // What was measured here is not the program's.
         main.begun = begun + (main.clock.begin() - before);
+    } else {
+        main.restart();
     }
-    THREAD.store(thread(), Ordering::Relaxed);
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
     unsafe { libc::atexit(at_exit) };
 }

@@ -88,6 +88,9 @@ struct OmpTask {
     parent: Option<Arc<Children>>,
     waiting: bool,
     phase: u64,
+    /// The region that an implicit task belongs to. The region holds its tasks in turn, until the last of them lets go:
+    /// a worker may come out of the last barrier when its region is long over.
+    region: Option<Arc<Region>>,
 }
 
 /// A parallel region.
@@ -102,7 +105,18 @@ struct RegionState {
     opened: Option<Opened>,
     gather: Gather,
     arrived: Vec<*mut OmpTask>,
+    /// The implicit tasks, which stay where they are.
+    tasks: Vec<*mut OmpTask>,
     phase: u64,
+}
+
+impl Drop for RegionState {
+    fn drop(&mut self) {
+        for task in self.tasks.drain(..) {
+            // SAFETY: made by `implicit_task`; whoever could still use one would hold the region.
+            drop(unsafe { Box::from_raw(task) });
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,7 +211,7 @@ extern "C" fn parallel_begin(
     let running = unsafe { &mut *owner };
     let site = site(here, code, Kind::Loop, "parallel region");
     let entry = here.enter(running.task.entry.context, site);
-    let region = Box::into_raw(Box::new(Region {
+    let region = Arc::new(Region {
         owner,
         site,
         entry,
@@ -205,13 +219,14 @@ extern "C" fn parallel_begin(
             opened: None,
             gather: Gather::default(),
             arrived: Vec::new(),
+            tasks: Vec::new(),
             phase: 0,
         }),
-    }));
-    // SAFETY: just made; regions are never freed, because workers may look at them after their end.
-    lock(unsafe { &(*region).state }).opened = Some(running.task.open(region as usize, local::scale(), here.arena()));
-    // SAFETY: the runtime's word for this region.
-    unsafe { *parallel = region.cast() };
+    });
+    let id = Arc::as_ptr(&region) as usize;
+    lock(&region.state).opened = Some(running.task.open(id, local::scale(), here.arena()));
+    // SAFETY: the runtime's word for this region. `parallel_end` takes the reference back.
+    unsafe { *parallel = Arc::into_raw(region).cast_mut().cast() };
     here.leave();
 }
 
@@ -258,8 +273,10 @@ extern "C" fn parallel_end(parallel: Data, _task: Data, _flags: c_int, _code: *c
     if region.is_null() {
         return;
     }
-    // SAFETY: made by `parallel_begin`, never freed.
-    let region = unsafe { &*region };
+    // SAFETY: the reference that `parallel_begin` left; all of the team's tasks have begun.
+    let region = unsafe { Arc::from_raw(region) };
+    // SAFETY: the runtime's word for this region.
+    unsafe { *parallel = core::ptr::null_mut() };
     let here = Local::here();
     let mut state = lock(&region.state);
     region.settle(&mut state);
@@ -289,13 +306,18 @@ extern "C" fn implicit_task(
         if region.is_null() {
             return;
         }
-        // SAFETY: made by `parallel_begin`, never freed.
-        let region = unsafe { &*region };
-        let state = lock(&region.state);
+        // SAFETY: made by `parallel_begin`, and it does not end before all of its tasks have begun.
+        let region = unsafe {
+            Arc::increment_strong_count(region);
+            Arc::from_raw(region)
+        };
+        let mut state = lock(&region.state);
         let (running, phase) = (region.child(), state.phase);
+        let task_region = Some(region.clone());
+        let made = OmpTask { running, scope: None, parent: None, waiting: false, phase, region: task_region };
+        let made = Box::into_raw(Box::new(made));
+        state.tasks.push(made);
         drop(state);
-        let made =
-            Box::into_raw(Box::new(OmpTask { running, scope: None, parent: None, waiting: false, phase }));
         // SAFETY: the runtime's word for this task.
         unsafe { *task = made.cast() };
         // SAFETY: just made; it stays where it is.
@@ -307,13 +329,15 @@ extern "C" fn implicit_task(
         return;
     }
     here.leave();
-    // What it did after the last barrier is nothing: the region's end is one. It stays allocated: its team's last
-    // barrier may still be settled.
+    // What it did after the last barrier is nothing: the region's end is one. It stays allocated as long as the region:
+    // its team's last barrier may still be settled.
     // SAFETY: the runtime's word for this task.
     unsafe { *task = core::ptr::null_mut() };
+    // SAFETY: the region, which holds the task, is alive as long as this reference to it.
+    drop(unsafe { (*ended).region.take() });
 }
 
-extern "C" fn sync_region(kind: c_int, endpoint: c_int, parallel: Data, task: Data, _code: *const c_void) {
+extern "C" fn sync_region(kind: c_int, endpoint: c_int, _parallel: Data, task: Data, _code: *const c_void) {
     if kind == TASKGROUP || kind == REDUCTION {
         return; // the wait at its end counts
     }
@@ -321,13 +345,13 @@ extern "C" fn sync_region(kind: c_int, endpoint: c_int, parallel: Data, task: Da
     if kind == TASKWAIT {
         return wait(waits, endpoint);
     }
-    let region = behind::<Region>(parallel);
-    if waits.is_null() || region.is_null() {
+    if waits.is_null() {
         return;
     }
     let here = Local::here();
-    // SAFETY: both were made here and are alive: the task's thread is this one.
-    let (region, waits_for) = unsafe { (&*region, &mut *waits) };
+    // SAFETY: it was made here and is alive: the task's thread is this one.
+    let waits_for = unsafe { &mut *waits };
+    let Some(region) = waits_for.region.clone() else { return };
     if endpoint == BEGIN {
         here.pause();
         here.leave();
@@ -417,6 +441,7 @@ extern "C" fn task_create(
         parent: Some(children),
         waiting: false,
         phase: 0,
+        region: None,
     };
     // SAFETY: the runtime's word for the new task.
     unsafe { *task = Box::into_raw(Box::new(made)).cast() };

@@ -18,6 +18,7 @@ pub mod local;
 pub mod repeat;
 pub mod sites;
 pub mod stack;
+pub mod watch;
 
 pub use env::OUT;
 pub use local::Local;

@@ -129,6 +129,7 @@ pub fn start() {
             BURDEN.store(settings().burden_ns, Ordering::Relaxed);
         }
         rescale(1);
+        crate::watch::start();
         let here = Local::here();
         let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
         root.task.way = 1;
