@@ -260,6 +260,7 @@ pub extern "C" fn farsight_spend(units: u64) {
     if let Some(main) = Main::get() {
         main.clock.spend(units);
     }
+    span_rt::clock::spend(units);
 }
 
 /// A site for calibration, whose number means nothing: its stack is thrown away.

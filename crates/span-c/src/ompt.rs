@@ -9,7 +9,8 @@
 //! | waiting for any of these, or for a lock | belongs to nobody |
 //!
 //! A barrier is settled by the first thread that leaves it: then all have arrived and all tasks have completed.
-//! Dependences between tasks are not followed yet: a span may be too short where `depend` orders siblings.
+//! `depend` orders siblings: a task starts where the last of those that it depends on ended. Who depends on whom follows
+//! from the addresses alone, so it is the same whatever has happened to complete before.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +20,9 @@ use span_rt::env::settings;
 use span_rt::local::{self, Running};
 use span_rt::sites::{self, Key};
 use spandag::dump::{Kind, Place};
-use spandag::task::{Gather, Opened, Spawned};
+use spandag::task::{Finish, Gather, Opened, Spawned};
 use spandag::{Cost, Entry, Site};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `ompt_data_t`.
@@ -47,6 +49,8 @@ const SWITCH: c_int = 7;
 const TASKWAIT: c_int = 5;
 const TASKGROUP: c_int = 6;
 const REDUCTION: c_int = 7;
+/// `ompt_dependence_type_in`; all others write.
+const READS: c_int = 1;
 
 /// Children that were spawned into one scope of a task.
 struct Children {
@@ -79,6 +83,16 @@ impl Children {
     }
 }
 
+/// Where a task ended, once it has; for siblings that depend on it.
+type End = Arc<Mutex<Option<Finish>>>;
+
+/// What siblings did with an address that `depend` names: the last that wrote it, and those that read it since.
+#[derive(Default)]
+struct Uses {
+    writer: Option<End>,
+    readers: Vec<End>,
+}
+
 /// A task of OpenMP.
 struct OmpTask {
     running: Running,
@@ -91,6 +105,13 @@ struct OmpTask {
     /// The region that an implicit task belongs to. The region holds its tasks in turn, until the last of them lets go:
     /// a worker may come out of the last barrier when its region is long over.
     region: Option<Arc<Region>>,
+    /// Of an explicit task: who created it. It waits for its children, or its region does.
+    creator: *mut OmpTask,
+    /// What its children depend on each other for.
+    uses: HashMap<usize, Uses>,
+    /// Whom it waits for before it starts, and who waits for its end.
+    before: Vec<End>,
+    end: Option<End>,
 }
 
 /// A parallel region.
@@ -141,13 +162,14 @@ extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: Data) -> c_int {
     let set: SetCallback = unsafe { core::mem::transmute(set) };
     local::start();
     ACTIVE.store(true, Ordering::Relaxed);
-    let callbacks: [(c_int, *const c_void); 9] = [
+    let callbacks: [(c_int, *const c_void); 10] = [
         (3, parallel_begin as *const c_void),
         (4, parallel_end as *const c_void),
         (5, task_create as *const c_void),
         (6, task_schedule as *const c_void),
         (7, implicit_task as *const c_void),
         (16, sync_region_wait as *const c_void),
+        (18, dependences as *const c_void),
         (23, sync_region as *const c_void),
         (26, mutex_acquire as *const c_void),
         (27, mutex_acquired as *const c_void),
@@ -260,6 +282,21 @@ impl Region {
 }
 
 impl OmpTask {
+    fn new(running: Running) -> Self {
+        OmpTask {
+            running,
+            scope: None,
+            parent: None,
+            waiting: false,
+            phase: 0,
+            region: None,
+            creator: core::ptr::null_mut(),
+            uses: HashMap::new(),
+            before: Vec::new(),
+            end: None,
+        }
+    }
+
     fn join_children(&mut self) {
         if let Some((opened, children)) = self.scope.take() {
             let gather = core::mem::take(&mut lock(&children.state).gather);
@@ -313,8 +350,7 @@ extern "C" fn implicit_task(
         };
         let mut state = lock(&region.state);
         let (running, phase) = (region.child(), state.phase);
-        let task_region = Some(region.clone());
-        let made = OmpTask { running, scope: None, parent: None, waiting: false, phase, region: task_region };
+        let made = OmpTask { phase, region: Some(region.clone()), ..OmpTask::new(running) };
         let made = Box::into_raw(Box::new(made));
         state.tasks.push(made);
         drop(state);
@@ -435,17 +471,44 @@ extern "C" fn task_create(
     from.running.task.strands += 1;
     let mut child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
     child.way = way;
-    let made = OmpTask {
-        running: Running { task: child, base: 0, kind: (0, 0) },
-        scope: None,
-        parent: Some(children),
-        waiting: false,
-        phase: 0,
-        region: None,
-    };
+    let running = Running { task: child, base: 0, kind: (0, 0) };
+    let made = OmpTask { parent: Some(children), creator, ..OmpTask::new(running) };
     // SAFETY: the runtime's word for the new task.
     unsafe { *task = Box::into_raw(Box::new(made)).cast() };
     here.resume(&raw mut from.running);
+}
+
+/// `ompt_dependence_t`.
+#[repr(C)]
+struct Dependence {
+    variable: usize,
+    kind: c_int,
+}
+
+/// A task that was just created depends on siblings.
+extern "C" fn dependences(task: Data, list: *const Dependence, count: c_int) {
+    let task = behind::<OmpTask>(task);
+    if task.is_null() || list.is_null() {
+        return;
+    }
+    // SAFETY: made by `task_create`; it has not started. Its creator is what runs on this thread.
+    let (task, creator) = unsafe { (&mut *task, (*task).creator) };
+    if creator.is_null() {
+        return;
+    }
+    // SAFETY: as above; the runtime hands out that many.
+    let (creator, list) = unsafe { (&mut *creator, core::slice::from_raw_parts(list, count.max(0) as usize)) };
+    let end = task.end.get_or_insert_default().clone();
+    for dependence in list {
+        let uses = creator.uses.entry(dependence.variable).or_default();
+        task.before.extend(uses.writer.clone());
+        if dependence.kind == READS {
+            uses.readers.push(end.clone());
+        } else {
+            task.before.append(&mut uses.readers);
+            uses.writer = Some(end.clone());
+        }
+    }
 }
 
 extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
@@ -470,15 +533,26 @@ extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
             let children = task.scope.as_ref().map(|s| s.1.clone());
             task.join_children();
             if let Some(parent) = task.parent.take() {
+                let outcome = here.end_apart(&mut task.running.task);
+                if let Some(end) = task.end.take() {
+                    *lock(&end) = Some(outcome.finish(task.running.task.site));
+                }
                 if let Some(children) = children {
                     lock(&children.state).forward = Some(parent.clone());
                 }
                 here.count_forks(2);
-                parent.add(here.end_apart(&mut task.running.task));
+                parent.add(outcome);
             }
         }
     }
     let new = behind::<OmpTask>(next);
+    if !new.is_null() {
+        // SAFETY: a task that the runtime now runs on this thread; those that it waits for have completed.
+        let starts = unsafe { &mut *new };
+        for before in core::mem::take(&mut starts.before) {
+            starts.running.task.after(lock(&before).iter());
+        }
+    }
     // SAFETY: a task that the runtime now runs on this thread.
     if !new.is_null() && !unsafe { (*new).waiting } {
         // SAFETY: as above.

@@ -109,14 +109,21 @@ fn function_of(closure: &str) -> String {
     closure.split("::{{closure}}").next().unwrap_or(closure).into()
 }
 
-/// Whether a source file belongs to rayon: `.../rayon-1.12.0/src/...`, `.../rayon/src/...`.
+/// Whether a source file belongs to rayon: `.../rayon-1.12.0/src/...`, and without a version (vendored, a checkout) where
+/// the file has a name that rayon's have: somebody's own project may be called rayon too.
 fn inside_rayon(file: &str) -> bool {
-    file.split('/').any(|part| {
+    const OWN: [&str; 12] = [
+        "iter", "slice", "collections", "join", "scope", "spawn", "thread_pool", "broadcast", "registry.rs", "vec.rs",
+        "range.rs", "str.rs",
+    ];
+    let parts: Vec<&str> = file.split('/').collect();
+    parts.iter().enumerate().any(|(at, part)| {
         ["rayon-core", "rayon"].iter().any(|name| {
-            part.strip_prefix(name).is_some_and(|rest| {
-                rest.is_empty()
-                    || rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()))
-            })
+            let Some(rest) = part.strip_prefix(name) else { return false };
+            let versioned =
+                rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+            let inside = parts.get(at + 1) == Some(&"src");
+            versioned || (rest.is_empty() && inside && parts.get(at + 2).is_some_and(|f| OWN.contains(f)))
         })
     })
 }
@@ -134,13 +141,15 @@ mod tests {
     fn files_of_rayon_are_known() {
         for yes in [
             "/r/rayon-1.12.0/src/iter/plumbing/mod.rs",
-            "vendor/rayon/src/a.rs",
+            "vendor/rayon/src/vec.rs",
             "x/rayon-core-1.13.0/src/lib.rs",
         ] {
             assert!(inside_rayon(yes), "{yes}");
         }
         for no in [
             "src/main.rs",
+            "/home/me/rayon/src/main.rs",
+            "/home/me/rayon/src/bin/fib.rs",
             "/r/rayon-cond-0.4.0/src/lib.rs",
             "/home/crayon/src/a.rs",
             "/r/rayon_logs/src/x.rs",

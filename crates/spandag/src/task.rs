@@ -473,6 +473,37 @@ impl Task {
     }
 }
 
+/// Where a task ended, for tasks that wait for it without being its parent.
+#[derive(Debug, Clone)]
+pub struct Finish {
+    end: Cost,
+    end_burdened: Cost,
+    point: Arc<Point>,
+}
+
+impl Spawned {
+    /// Its end. What led to it is copied: it may be on the longest path by itself as well.
+    pub fn finish(&self, owner: Site) -> Finish {
+        let line = Line::from(self.outcome.inside.clone());
+        let point = Point { before: self.origin.clone(), line, owner, body: true };
+        Finish { end: self.end, end_burdened: self.end_burdened, point: Arc::new(point) }
+    }
+}
+
+impl Task {
+    /// The task, which has not started, waits for others of its scope: it starts where the last of them ended, if that is
+    /// later than where it was spawned.
+    pub fn after<'a>(&mut self, others: impl Iterator<Item = &'a Finish>) {
+        for other in others {
+            self.start_burdened = self.start_burdened.max(other.end_burdened);
+            if other.end > self.start {
+                self.start = other.end;
+                self.cut.get_or_insert_default().origin = Some(other.point.clone());
+            }
+        }
+    }
+}
+
 impl Outcome {
     /// It owns nothing.
     #[inline]

@@ -12,3 +12,4 @@ mod mode;
 mod report;
 mod sample;
 mod signals;
+mod span;

@@ -18,7 +18,8 @@ const CILK: &[(&str, &str)] = &[
     ("pipeline", "30"),
     ("nested", "12"),
 ];
-const RAYON: &[(&str, &str)] = &[("tree", "7"), ("skewed", "60"), ("chain", "120"), ("wide", "128"), ("rounds", "30")];
+const RAYON: &[(&str, &str)] =
+    &[("tree", "7"), ("skewed", "60"), ("chain", "120"), ("wide", "128"), ("rounds", "30")];
 
 /// Processes that keep every processor busy, until dropped.
 struct Hogs(Vec<Child>);
@@ -58,7 +59,8 @@ pub fn run(bench: &Bench, args: &Args, loaded: bool) -> Result<()> {
         let mode = ["span", "--burden", "1000", "--model-cores", "64", "--runs", &repeat];
         let (printed, document) = bench.profile(&mode, &program, &[shape, size])?;
         let expected: Vec<f64> = printed.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-        let site = graph(&document, is_cilk).with_context(|| format!("{name}: the graph's site is not there"))?;
+        let site =
+            graph(&document, is_cilk).with_context(|| format!("{name}: the graph's site is not there"))?;
         let error = |i: usize, key: &str| site[key].as_f64().map(|v| 100.0 * (v / expected[i] - 1.0));
         let errors = [error(0, "work").unwrap_or(f64::NAN), error(1, "span").unwrap_or(f64::NAN)];
         worst.iter_mut().zip(errors).for_each(|(w, e)| *w = w.max(e.abs()));
@@ -74,7 +76,11 @@ fn graph(document: &Value, is_cilk: bool) -> Option<Value> {
     let site = sites.iter().find(|s| {
         let function = s["function"].as_str().unwrap_or_default();
         let callee = s["callee"].as_str().unwrap_or_default();
-        if is_cilk { function == "main" && callee != "strand_ns" } else { function.ends_with("::main") && callee == "first closure" }
+        if is_cilk {
+            function == "main" && callee != "strand_ns"
+        } else {
+            function.ends_with("::main") && callee == "first closure"
+        }
     })?;
     Some(site["on_work"].clone())
 }

@@ -36,7 +36,9 @@ pub fn run(bench: &Bench, args: &Args) -> Result<()> {
             .unwrap_or_default();
         let now = before["span"].as_f64().context("a span")?;
         // A function may be called from several places: what they save together.
-        let saved = |key: &str| -> f64 { sites.iter().filter_map(|s| s["what_if_span"][key].as_f64()).map(|s| now - s).sum() };
+        let saved = |key: &str| -> f64 {
+            sites.iter().filter_map(|s| s["what_if_span"][key].as_f64()).map(|s| now - s).sum()
+        };
         let predicted = now - saved("2");
         let work: f64 = before["work"].as_f64().unwrap_or(0.0)
             - sites.iter().filter_map(|s| s["on_work"]["local"]["work"].as_f64()).sum::<f64>() / 2.0;
