@@ -15,8 +15,7 @@ const VALUES: [&str; 4] = ["work", "span", "parallelism", "count"];
 
 /// Cilkprof's columns.
 pub fn cilkprof_columns() -> Vec<String> {
-    let mut columns: Vec<String> =
-        ["file", "line", "call site", "function type"].map(str::to_owned).into();
+    let mut columns: Vec<String> = ["file", "line", "call site", "function type"].map(str::to_owned).into();
     for on in ["on work", "on span"] {
         for which in MEASUREMENTS {
             columns.extend(VALUES.iter().map(|value| format!("{which}{value} {on}")));
@@ -149,7 +148,10 @@ mod tests {
         ));
         assert!(lines[0].ends_with("local span on span,local parallelism on span,local count on span"));
         assert_eq!(lines[0].split(',').count(), 4 + 24);
-        assert!(lines[1].starts_with("fib.c,9,fib in fib,helper recursive,40,10,4.000000,1,40,10,4.000000,1,30,30,"));
+        assert!(
+            lines[1]
+                .starts_with("fib.c,9,fib in fib,helper recursive,40,10,4.000000,1,40,10,4.000000,1,30,30,")
+        );
         let table = String::from_utf8(cilkscale(&profile)).unwrap();
         assert_eq!(
             table,

@@ -78,10 +78,7 @@ pub fn run_counted(args: &CountedArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(usage.ended.shell_code() as u8))
 }
 
-fn counted(
-    command: &[OsString],
-    env: &[(OsString, OsString)],
-) -> Result<launch::Usage, launch::LaunchError> {
+fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch::Usage, launch::LaunchError> {
     let spec = launch::Spec {
         command,
         blob: runtimes::COUNT,
@@ -117,7 +114,8 @@ pub fn as_wrapper() -> Option<ExitCode> {
 /// `cargo farsight span [flags] [-- run --release ...]`: cargo calls `cargo-farsight farsight span ...`, which is this
 /// executable under another name. The command is cargo's, and `run --release` if there is none.
 pub fn as_cargo_command(mut args: Vec<OsString>) -> Vec<OsString> {
-    let by_cargo = args.first().is_some_and(|a| Path::new(a).file_name().is_some_and(|n| n == "cargo-farsight"));
+    let by_cargo =
+        args.first().is_some_and(|a| Path::new(a).file_name().is_some_and(|n| n == "cargo-farsight"));
     if !by_cargo || args.get(1).is_none_or(|a| a != "farsight") {
         return args;
     }
@@ -141,7 +139,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let command = &args.mode.command;
     let by_cargo = Path::new(&command[0]).file_name().is_some_and(|n| n == "cargo");
     // In instructions: what other tools charge; a hand-over takes time, not instructions of the program.
-    let burden_ns = args.burden.unwrap_or_else(|| if in_engine { BURDEN_INSTRUCTIONS } else { burden::measure() });
+    let burden_ns =
+        args.burden.unwrap_or_else(|| if in_engine { BURDEN_INSTRUCTIONS } else { burden::measure() });
     let mut env: Vec<(OsString, OsString)> = vec![
         ("FARSIGHT_SPAN_OUT".into(), out.path().into()),
         ("FARSIGHT_SPAN_BURDEN".into(), burden_ns.to_string().into()),
@@ -198,7 +197,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.runs > 1 {
         env.push(("FARSIGHT_SPAN_STRANDS".into(), strands.path().into()));
     }
-    let run_once = || if in_engine && !by_cargo { counted(command, &env) } else { launch::plain::run(command, &env) };
+    let run_once =
+        || if in_engine && !by_cargo { counted(command, &env) } else { launch::plain::run(command, &env) };
     let mut usage = run_once().map_err(mode::launch_failure)?;
     for _ in 1..args.runs {
         // The last run's record has what all runs say.
@@ -304,7 +304,10 @@ mod tests {
             args.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ")
         };
         for (given, expected) in [
-            ("/b/cargo-farsight farsight span --serial", "/b/cargo-farsight span --serial -- cargo run --release"),
+            (
+                "/b/cargo-farsight farsight span --serial",
+                "/b/cargo-farsight span --serial -- cargo run --release",
+            ),
             ("cargo-farsight farsight span -- test -q", "cargo-farsight span -- cargo test -q"),
             ("cargo-farsight farsight doctor", "cargo-farsight doctor"),
             ("farsight span -- farsight", "farsight span -- farsight"),

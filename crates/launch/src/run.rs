@@ -71,13 +71,8 @@ pub fn run_in(
     (spec.prepare)(&results);
     let relay = Relay::begin();
     let fd = results.duplicate()?;
-    let start = Start {
-        program: &program,
-        command: spec.command,
-        env,
-        keep: Some(fd.as_raw_fd()),
-        traced: true,
-    };
+    let start =
+        Start { program: &program, command: spec.command, env, keep: Some(fd.as_raw_fd()), traced: true };
     let pid = start.start(&relay)?;
     let desk = Desk::new(&results);
     let usage = std::thread::scope(|scope| {

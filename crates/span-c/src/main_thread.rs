@@ -108,8 +108,11 @@ impl Main {
 fn calibrate() {
     const ROUNDS: u64 = 200;
     const STRANDS: u64 = 3 * ROUNDS;
-    let (spawn, child_end, sync) =
-        core::hint::black_box((cilk::spawn_nothing as fn(), cilk::end_nothing as fn(), cilk::sync_nothing as fn()));
+    let (spawn, child_end, sync) = core::hint::black_box((
+        cilk::spawn_nothing as fn(),
+        cilk::end_nothing as fn(),
+        cilk::sync_nothing as fn(),
+    ));
     let mut least = u64::MAX;
     for _ in 0..10 {
         let Some(main) = Main::get() else { return };

@@ -497,7 +497,8 @@ extern "C" fn dependences(task: Data, list: *const Dependence, count: c_int) {
         return;
     }
     // SAFETY: as above; the runtime hands out that many.
-    let (creator, list) = unsafe { (&mut *creator, core::slice::from_raw_parts(list, count.max(0) as usize)) };
+    let (creator, list) =
+        unsafe { (&mut *creator, core::slice::from_raw_parts(list, count.max(0) as usize)) };
     let end = task.end.get_or_insert_default().clone();
     for dependence in list {
         let uses = creator.uses.entry(dependence.variable).or_default();

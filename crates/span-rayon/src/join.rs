@@ -218,7 +218,8 @@ pub fn calibrate() {
             let entry = here.enter(root.task.entry.context, 0);
             let (mut a, mut b) = (Outcome::default(), Outcome::default());
             let out = Slot(&raw mut a);
-            let side = Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
+            let side =
+                Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
             side.run(nothing);
             Side { tag: tag + 1, out: Slot(&raw mut b), ..side }.run(nothing);
             root.task.join(&mut a, &mut b, 0, local::scale(), here.arena());

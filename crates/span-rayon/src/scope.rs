@@ -126,7 +126,8 @@ pub(crate) fn on_this_stack<R>(waiting: Waiting, f: impl FnOnce() -> R) -> R {
     let here = Local::here();
     // Whoever waits has added up its nodes: see `moved`.
     let floor = running.task.on(here.arena());
-    let _back = Back(waiting, core::mem::replace(&mut running.base, core::ptr::from_ref(&mark) as usize), floor);
+    let _back =
+        Back(waiting, core::mem::replace(&mut running.base, core::ptr::from_ref(&mark) as usize), floor);
     here.resume(waiting.0);
     f()
 }

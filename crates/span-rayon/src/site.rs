@@ -113,8 +113,18 @@ fn function_of(closure: &str) -> String {
 /// the file has a name that rayon's have: somebody's own project may be called rayon too.
 fn inside_rayon(file: &str) -> bool {
     const OWN: [&str; 12] = [
-        "iter", "slice", "collections", "join", "scope", "spawn", "thread_pool", "broadcast", "registry.rs", "vec.rs",
-        "range.rs", "str.rs",
+        "iter",
+        "slice",
+        "collections",
+        "join",
+        "scope",
+        "spawn",
+        "thread_pool",
+        "broadcast",
+        "registry.rs",
+        "vec.rs",
+        "range.rs",
+        "str.rs",
     ];
     let parts: Vec<&str> = file.split('/').collect();
     parts.iter().enumerate().any(|(at, part)| {

@@ -33,9 +33,8 @@ fn repeat() -> Option<&'static Repeat> {
         .get_or_init(|| {
             let folder = PathBuf::from(settings().strands.as_deref()?);
             let number = |b: &[u8]| u64::from_le_bytes(b.try_into().unwrap_or_default());
-            let read = |bytes: Vec<u8>| {
-                bytes.chunks_exact(16).map(|c| (number(&c[..8]), number(&c[8..]))).collect()
-            };
+            let read =
+                |bytes: Vec<u8>| bytes.chunks_exact(16).map(|c| (number(&c[..8]), number(&c[8..]))).collect();
             let runs = (0..).map_while(|n| std::fs::read(folder.join(format!("tasks-{n}"))).ok());
             let before = runs.map(read).collect();
             Some(Repeat { folder, before, now: Mutex::default() })
@@ -89,16 +88,16 @@ fn quartile(before: impl Iterator<Item = Option<u64>>, now: u64) -> u64 {
 pub fn finish() -> Option<String> {
     let repeat = repeat()?;
     let now = std::mem::take(&mut *repeat.now.lock().unwrap_or_else(PoisonError::into_inner));
-    let bytes: Vec<u8> = now.iter().flat_map(|(name, cost)| [name.to_le_bytes(), cost.to_le_bytes()]).flatten().collect();
+    let bytes: Vec<u8> =
+        now.iter().flat_map(|(name, cost)| [name.to_le_bytes(), cost.to_le_bytes()]).flatten().collect();
     let path = repeat.folder.join(format!("tasks-{}", repeat.before.len()));
     if let Err(e) = std::fs::write(&path, bytes) {
         return Some(format!("what strands cost could not be kept for the next run: {e}"));
     }
     let last = repeat.before.last().filter(|run| !run.is_empty() && now.len() > 16)?;
     let known = now.iter().filter(|(name, _)| last.contains_key(name)).count();
-    (known * 2 < now.len()).then(|| {
-        "the runs differ in their tasks, so they could not be compared strand by strand".into()
-    })
+    (known * 2 < now.len())
+        .then(|| "the runs differ in their tasks, so they could not be compared strand by strand".into())
 }
 
 #[cfg(test)]

@@ -268,7 +268,13 @@ impl Stack {
         Totals {
             spawns: self.spawns,
             syncs: self.syncs,
-            ..Totals::new(root.returned + root.own, root.burdened + root.own, root.line, self.on_work, &mut self.arena)
+            ..Totals::new(
+                root.returned + root.own,
+                root.burdened + root.own,
+                root.line,
+                self.on_work,
+                &mut self.arena,
+            )
         }
     }
 }
@@ -280,7 +286,8 @@ impl Frame {
         let Some(mut fork) = self.fork.take() else { return false };
         let Fork { prefix, longest } = &mut *fork;
         if self.line.span().max(longest.span()) >= scale.heavy {
-            let longer = core::mem::take(longest).max(core::mem::take(&mut self.line), self.site, scale, arena);
+            let longer =
+                core::mem::take(longest).max(core::mem::take(&mut self.line), self.site, scale, arena);
             prefix.append(longer, self.site, scale, arena);
         } else {
             let longer = if self.line.span() > longest.span() { &mut self.line } else { &mut *longest };

@@ -335,12 +335,7 @@ impl Task {
         self.line.fold(self.site, scale, arena);
         let (start, burdened) = (self.now(), self.now_burdened());
         self.keep_own();
-        let opened = Opened {
-            start,
-            burdened,
-            line: core::mem::take(&mut self.line),
-            cut: self.cut.take(),
-        };
+        let opened = Opened { start, burdened, line: core::mem::take(&mut self.line), cut: self.cut.take() };
         let (span, local) = opened.cut.as_ref().map_or((0, 0), |c| (c.span, c.local));
         let (span, local) = (span + opened.line.span(), local + opened.line.local());
         self.cut = Some(Box::new(Cut { origin: None, scope, span, local }));
@@ -561,8 +556,7 @@ impl Outcome {
     pub fn totals(self, books: Books, sites: usize, arena: &mut Arena) -> crate::serial::Totals {
         let forks = books.halves / 2;
         let on_work = books.into_records(sites);
-        let totals =
-            crate::serial::Totals::new(self.work, self.burdened, self.inside.into(), on_work, arena);
+        let totals = crate::serial::Totals::new(self.work, self.burdened, self.inside.into(), on_work, arena);
         crate::serial::Totals { spawns: forks, syncs: forks, ..totals }
     }
 }

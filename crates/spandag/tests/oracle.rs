@@ -189,7 +189,15 @@ fn steal(ops: &[Op], seed: u64, heavy: Cost) -> Totals {
     let mut contexts = Contexts::default();
     let mut root = Task::root(&mut contexts);
     let books = (0..3).map(|_| Books::default()).collect();
-    let mut pool = Pool { contexts, books, random: Random(seed | 1), sites: 40, heavy, scopes: 0, arena: Arena::default() };
+    let mut pool = Pool {
+        contexts,
+        books,
+        random: Random(seed | 1),
+        sites: 40,
+        heavy,
+        scopes: 0,
+        arena: Arena::default(),
+    };
     root.on(&pool.arena);
     pool.run(&mut root, ops, &mut None);
     let outcome = pool.finish(root);

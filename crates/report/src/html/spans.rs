@@ -142,7 +142,10 @@ mod tests {
         let site = |line, on_span| Site {
             file: "a.c".into(),
             line,
-            on_span: Measures { local: Measure { count: 1, work: on_span, span: on_span }, ..Measures::default() },
+            on_span: Measures {
+                local: Measure { count: 1, work: on_span, span: on_span },
+                ..Measures::default()
+            },
             faster: [10; 3],
             ..Site::default()
         };
@@ -150,7 +153,10 @@ mod tests {
             work: 20,
             span: 10,
             sites: vec![site(1, 2), site(2, 8)],
-            path: vec![Step { site: 1, span: 8, own: 8, strands: 1 }, Step { site: 0, span: 2, own: 2, strands: 1 }],
+            path: vec![
+                Step { site: 1, span: 8, own: 8, strands: 1 },
+                Step { site: 0, span: 2, own: 2, strands: 1 },
+            ],
             ..Span::default()
         };
         let run = Run {

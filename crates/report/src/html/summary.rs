@@ -168,7 +168,7 @@ impl<'a> Summary<'a> {
             growth: (!growth.is_empty()).then_some(GrowthMode { runs: growth }),
             count: CountMode::new(&page.count),
             idle: IdleMode::new(&page.idle),
-                span: SpanMode::new(&page.span),
+            span: SpanMode::new(&page.span),
         };
         Summary { version: VERSION, modes }
     }
