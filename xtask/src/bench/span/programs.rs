@@ -32,6 +32,7 @@ const fn rayon(name: &'static str, binary: &'static str, arguments: &'static [&'
 }
 
 pub const PROGRAMS: &[Program] = &[
+    // Cilk cannot inline what it spawns, and its serial run is taken to make the same calls.
     cilk("fib", "test-programs/span/fib.c", &["32"]),
     cilk("quicksort", "test-programs/span/qsort.c", &["2000000"]),
     cilk("matmul", "test-programs/span/mm.c", &["512"]),
@@ -68,7 +69,9 @@ impl Bench {
         shell::output(&["gcc", "-O2", "-static", "bench/engine/sample.c", "-o", &sample])?;
         for program in PROGRAMS {
             if let Source::Cilk(source) = program.source {
-                bench.compile(source, program.name, &[])?;
+                let flags: &[&str] =
+                    if program.name == "fib" { &["-fno-inline", "-fno-optimize-sibling-calls"] } else { &[] };
+                bench.compile(source, program.name, flags)?;
             }
         }
         bench.build_rayon()?;
@@ -89,7 +92,7 @@ impl Bench {
         for profiled in [false, true] {
             let mut command = if profiled {
                 let mut c = Command::new(self.farsight());
-                c.arg("cc");
+                c.arg("cc").env("XDG_CACHE_HOME", self.cache());
                 c
             } else {
                 let mut c = Command::new("cc");
@@ -112,17 +115,37 @@ impl Bench {
             .status()?;
         ensure!(native.success(), "the rayon project does not build");
         for name in ["fib", "pipeline", "dag"] {
-            // One run with the tool builds it, and the document says where.
-            let document = self.document(
+            // One run with the tool builds it.
+            self.document(
                 &["span", "--burden", "1000"],
                 &["cargo", "run", "--release", "-q", "--bin", name, "--", "1", "1"],
                 &folder,
             )?;
-            let program = document.1["program"]["path"].as_str().or(document.1["program"].as_str());
-            let program = program.with_context(|| format!("no path of {name} in the document"))?;
-            self.instrumented.insert(name.to_owned(), PathBuf::from(program));
+            let built = self.newest(name)?.with_context(|| format!("the tool built no {name}"))?;
+            self.instrumented.insert(name.to_owned(), built);
         }
         Ok(())
+    }
+
+    /// The tool's own folder: ours for the benchmark, so that what it builds is found.
+    fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// `.../span/target-*/PROJECT/release/NAME`, built last.
+    fn newest(&self, name: &str) -> Result<Option<PathBuf>> {
+        let mut found = Vec::new();
+        for version in std::fs::read_dir(self.cache().join("farsight/span"))?.flatten() {
+            let Ok(projects) = std::fs::read_dir(version.path()) else { continue };
+            for project in projects.flatten() {
+                let program = project.path().join("release").join(name);
+                if let Ok(about) = program.metadata() {
+                    found.push((about.modified()?, program));
+                }
+            }
+        }
+        found.sort();
+        Ok(found.pop().map(|f| f.1))
     }
 
     pub fn rayon(&self, name: &str, profiled: bool) -> PathBuf {
@@ -169,6 +192,7 @@ impl Bench {
         let _ = std::fs::remove_file(&json);
         let output = Command::new(self.farsight())
             .args(mode)
+            .env("XDG_CACHE_HOME", self.cache())
             .args(["-q", "-o", "/dev/null", "--json"])
             .arg(&json)
             .arg("--")
