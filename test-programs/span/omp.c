@@ -27,6 +27,13 @@ static int fib(int n) {
     return x + y;
 }
 
+// What the strand costs, when costs are what the program says.
+__attribute__((weak)) void farsight_spend(unsigned long units);
+
+static void cost(unsigned long units) {
+    if (farsight_spend) farsight_spend(units);
+}
+
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "all";
     int all = !strcmp(part, "all");
@@ -60,6 +67,23 @@ int main(int argc, char **argv) {
             for (int i = 0; i < 16; i++) sink = spin(100000);
 #pragma omp critical
             sink = spin(1000);
+        }
+    }
+    if (all || !strcmp(part, "depend")) {
+        // One after the other: 1600. Those that read are not ordered, and one that writes waits for them.
+        int a = 0, b = 0;
+        (void)a, (void)b;
+#pragma omp parallel
+#pragma omp single
+        {
+            for (int i = 0; i < 16; i++) {
+#pragma omp task depend(inout : a)
+                cost(100);
+#pragma omp task depend(in : b)
+                cost(100);
+            }
+#pragma omp task depend(out : b)
+            cost(50);
         }
     }
     puts("done");

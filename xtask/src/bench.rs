@@ -9,6 +9,7 @@ mod fit;
 mod growth;
 mod idle;
 mod inputs;
+mod span;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,6 +29,8 @@ enum Bench {
     Growth(growth::Args),
     /// `farsight idle` against programs whose idleness, overhead, locks and paths are known; its cost beside perf's.
     Idle(idle::Args),
+    /// Overhead, accuracy and predictions of `farsight span`, each against its bar.
+    Span(span::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -37,5 +40,6 @@ pub fn run(args: Args) -> Result<()> {
         Bench::Engine(args) => engine::run(args),
         Bench::Growth(args) => growth::run(args),
         Bench::Idle(args) => idle::run(args),
+        Bench::Span(args) => span::run(args),
     }
 }

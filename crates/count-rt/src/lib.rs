@@ -14,10 +14,12 @@ extern crate alloc;
 mod access;
 mod functions;
 mod lookup;
+mod running;
 mod shared;
 
 pub use access::AccessCounter;
 pub use functions::CountFunctions;
+pub use running::Running;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -14,4 +14,5 @@ pub mod aprof;
 pub mod coz;
 pub mod csv;
 pub mod csv_counts;
+pub mod csv_span;
 pub mod stacks;

@@ -41,7 +41,7 @@ pub struct Args {
 enum Format {
     /// aprof reports, version 6
     Aprof,
-    /// One row per routine and input size; of counts, one per function
+    /// One row per routine and input size; of counts, one per function; of spans, Cilkprof's, one per call site
     Csv,
     /// pprof, with work, overhead, idleness and blocked time
     Pprof,
@@ -49,6 +49,8 @@ enum Format {
     Firefox,
     /// Folded stacks of the value chosen with --value
     Folded,
+    /// Cilkscale's table of work and span, one row per run
+    Cilkscale,
     /// Coz's profile of causal runs; one JSON object a line if OUT ends in .jsonl
     Coz,
 }
@@ -67,6 +69,7 @@ enum StackValue {
 enum Mode {
     Growth,
     Count,
+    Span,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -76,9 +79,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let table = match table_mode(&profile, args.mode)? {
                 Mode::Growth => exchange::csv::export(&profile),
                 Mode::Count => exchange::csv_counts::export(&profile),
+                Mode::Span => exchange::csv_span::cilkprof(&profile),
             };
             output::write(&args.output, &table)?;
         }
+        Format::Cilkscale => output::write(&args.output, &exchange::csv_span::cilkscale(&profile))?,
         Format::Aprof => write_reports(&args.output, &reports(&profile)?)?,
         Format::Pprof | Format::Firefox | Format::Folded => write_stacks(args, &profile)?,
         Format::Coz => {
@@ -140,17 +145,21 @@ fn table_mode(profile: &Profile, asked: Option<Mode>) -> Result<Mode> {
         return Ok(mode);
     }
     let holds = |f: fn(&Data) -> bool| profile.runs.iter().any(|run| f(&run.data));
-    let growth = holds(|d| matches!(d, Data::Growth(_)));
-    let count = holds(|d| matches!(d, Data::Count(_)));
-    match (growth, count) {
-        (true, true) => {
+    let there = [
+        (Mode::Growth, holds(|d| matches!(d, Data::Growth(_)))),
+        (Mode::Count, holds(|d| matches!(d, Data::Count(_)))),
+        (Mode::Span, holds(|d| matches!(d, Data::Span(_)))),
+    ];
+    let there: Vec<Mode> = there.into_iter().filter(|m| m.1).map(|m| m.0).collect();
+    match there.as_slice() {
+        [] => Ok(Mode::Growth),
+        [only] => Ok(*only),
+        _ => {
             let message = anyhow::anyhow!(
-                "the profile holds growth runs and counts; choose with --mode growth or --mode count"
+                "the profile holds runs of several modes; choose with --mode growth, --mode count or --mode span"
             );
             Err(Failure::error(Kind::Usage, message))
         }
-        (false, true) => Ok(Mode::Count),
-        _ => Ok(Mode::Growth),
     }
 }
 

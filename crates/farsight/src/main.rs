@@ -53,13 +53,15 @@ enum Command {
     Export(export::Args),
     Import(import::Args),
     Doctor(doctor::Args),
+    #[command(hide = true)]
+    RunCounted(span::CountedArgs),
 }
 
 fn main() -> ExitCode {
     if let Some(code) = span::as_wrapper() {
         return code;
     }
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(span::as_cargo_command(std::env::args_os().collect())) {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::RunCounted(args) => span::run_counted(args),
     };
     exit::code(result)
 }

@@ -8,21 +8,30 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
+use nix::sys::personality::{self, Persona};
 use profile::span::Measured;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
 use span_kit::{burden, cargo, cc};
+use wire::boot::flags;
 
 use crate::exit::{Failure, Kind};
 use crate::mode::{self, ModeArgs};
+
+/// What Cilkview takes a hand-over to cost.
+const BURDEN_INSTRUCTIONS: u64 = 15_000;
+
+/// Our only platform, as cargo's variables spell it.
+const TRIPLE: &str = "X86_64_UNKNOWN_LINUX_GNU";
 
 /// Work, span and parallelism of every call site: how far the program can scale, and what limits it
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     mode: ModeArgs,
-    /// What costs are: time, without what preemption took
+    /// What costs are: time, without what preemption took; or executed instructions, exact and the same in every run of
+    /// a program that does the same
     #[arg(long, value_enum, default_value_t = Cost::Time)]
     cost: Cost,
     /// Let parallel iterators split as they would on this many processors, whatever this machine has
@@ -34,8 +43,8 @@ pub struct Args {
     /// Also run natively with these numbers of processors, and report the speedups: 1,2
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     measure: Vec<u32>,
-    /// Run a Cilk program this often and take the lower quartile of every strand: the longest of many equal strands is then not
-    /// the one that was disturbed most
+    /// Run the program this often and take the lower quartile of every strand: the longest of many equal strands is
+    /// then not the one that was disturbed most
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// What handing over a task costs, in nanoseconds; measured on this machine if not given
@@ -51,6 +60,40 @@ pub struct Args {
 enum Cost {
     /// Processor time by the time-stamp counter.
     Time,
+    /// Executed instructions, counted by the engine.
+    Instructions,
+}
+
+/// Runs a program in the engine, with the number of its instructions where its runtime can read it
+#[derive(clap::Args)]
+pub struct CountedArgs {
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Cargo's runner: what cargo is about to run natively runs in the engine.
+pub fn run_counted(args: &CountedArgs) -> Result<ExitCode> {
+    let usage = counted(&args.command, &[]).map_err(mode::launch_failure)?;
+    Ok(ExitCode::from(usage.ended.shell_code() as u8))
+}
+
+fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch::Usage, launch::LaunchError> {
+    let spec = launch::Spec {
+        command,
+        blob: runtimes::COUNT,
+        flags: flags::WATCH_FLAGS | flags::RUNNING,
+        fixed_bytes: wire::count::FIXED_BYTES,
+        prepare: &launch::counts::prepare,
+        duration: None,
+    };
+    // Where things lie decides how many instructions it takes to copy or print them: two runs shall agree. Children
+    // inherit it; a kernel that refuses leaves the run as good as any.
+    if let Ok(persona) = personality::get() {
+        let _refused = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
+    }
+    let o = launch::run_in(&spec, env, None)?;
+    Ok(launch::Usage { ended: o.ended, wall_ns: o.wall_ns, cpu_ns: o.cpu_ns, rss_bytes_max: o.rss_bytes_max })
 }
 
 /// If cargo called us as its rustc wrapper: the compiler's exit code.
@@ -68,17 +111,43 @@ pub fn as_wrapper() -> Option<ExitCode> {
     }))
 }
 
+/// `cargo farsight span [flags] [-- run --release ...]`: cargo calls `cargo-farsight farsight span ...`, which is this
+/// executable under another name. The command is cargo's, and `run --release` if there is none.
+pub fn as_cargo_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let by_cargo =
+        args.first().is_some_and(|a| Path::new(a).file_name().is_some_and(|n| n == "cargo-farsight"));
+    if !by_cargo || args.get(1).is_none_or(|a| a != "farsight") {
+        return args;
+    }
+    args.remove(1);
+    if args.get(1).is_some_and(|a| a == "span") {
+        let at = args.iter().position(|a| a == "--").unwrap_or_else(|| {
+            args.extend(["--", "run", "--release"].map(OsString::from));
+            args.len() - 3
+        });
+        if args.get(at + 1).is_some_and(|a| a != "cargo") {
+            args.insert(at + 1, "cargo".into());
+        }
+    }
+    args
+}
+
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let Cost::Time = args.cost;
+    let in_engine = matches!(args.cost, Cost::Instructions);
     let recording = args.mode.begin("span")?;
     let out = tempfile::tempdir().context("cannot make a folder for the records")?;
     let command = &args.mode.command;
     let by_cargo = Path::new(&command[0]).file_name().is_some_and(|n| n == "cargo");
-    let burden_ns = args.burden.unwrap_or_else(burden::measure);
+    // In instructions: what other tools charge; a hand-over takes time, not instructions of the program.
+    let burden_ns =
+        args.burden.unwrap_or_else(|| if in_engine { BURDEN_INSTRUCTIONS } else { burden::measure() });
     let mut env: Vec<(OsString, OsString)> = vec![
         ("FARSIGHT_SPAN_OUT".into(), out.path().into()),
         ("FARSIGHT_SPAN_BURDEN".into(), burden_ns.to_string().into()),
     ];
+    if in_engine {
+        env.push(("FARSIGHT_SPAN_COST".into(), "instructions".into()));
+    }
     if let Some(n) = args.model_cores {
         env.push(("FARSIGHT_SPAN_MODEL_CORES".into(), n.to_string().into()));
     }
@@ -87,12 +156,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.serial {
         env.extend(workers(1));
+        env.push(("FARSIGHT_SPAN_SERIAL".into(), "1".into()));
     }
     let mut target = None;
     if by_cargo {
         let us = std::env::current_exe().context("cannot find the farsight executable")?;
         let build = cargo::prepare(&us).context("cannot prepare the build")?;
         env.extend(build.env);
+        if in_engine {
+            let mut runner = us.into_os_string();
+            runner.push(" run-counted --");
+            env.push((format!("CARGO_TARGET_{TRIPLE}_RUNNER").into(), runner));
+        }
         target = Some(build.target);
     } else {
         // For programs that bring no runtime along: they are one strand, which is an answer too.
@@ -122,13 +197,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.runs > 1 {
         env.push(("FARSIGHT_SPAN_STRANDS".into(), strands.path().into()));
     }
-    let mut usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+    let run_once =
+        || if in_engine && !by_cargo { counted(command, &env) } else { launch::plain::run(command, &env) };
+    let mut usage = run_once().map_err(mode::launch_failure)?;
     for _ in 1..args.runs {
         // The last run's record has what all runs say.
         for file in std::fs::read_dir(out.path()).context("cannot read the records")?.flatten() {
             std::fs::remove_file(file.path()).context("cannot remove a record")?;
         }
-        usage = launch::plain::run(command, &env).map_err(mode::launch_failure)?;
+        usage = run_once().map_err(mode::launch_failure)?;
     }
     let (mut records, mut problems) = collect::read(out.path()).context("cannot read the records")?;
     // Build scripts that use rayon are not the program.
@@ -150,10 +227,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             return Ok(ExitCode::from(usage.ended.shell_code() as u8));
         }
         return Err(Failure::error(Kind::Unavailable, anyhow!("{}", nothing(target.as_deref()))));
-    }
-    if args.runs > 1 && records.iter().any(|r| r.span.model != profile::Model::Cilk) {
-        problems
-            .push("only runs of Cilk programs are compared strand by strand; this is the last run".into());
     }
     let mut runs = Vec::new();
     for mut record in records {
@@ -218,4 +291,28 @@ fn natively(args: &Args, record: &Record, by_cargo: bool, problems: &mut Vec<Str
     measured.sort_by_key(|m| m.processors);
     measured.dedup_by_key(|m| m.processors);
     measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_farsight_span_is_farsight_span_of_cargo() {
+        let of = |text: &str| {
+            let args = as_cargo_command(text.split(' ').map(OsString::from).collect());
+            args.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        for (given, expected) in [
+            (
+                "/b/cargo-farsight farsight span --serial",
+                "/b/cargo-farsight span --serial -- cargo run --release",
+            ),
+            ("cargo-farsight farsight span -- test -q", "cargo-farsight span -- cargo test -q"),
+            ("cargo-farsight farsight doctor", "cargo-farsight doctor"),
+            ("farsight span -- farsight", "farsight span -- farsight"),
+        ] {
+            assert_eq!(of(given), expected);
+        }
+    }
 }

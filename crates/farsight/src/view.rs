@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use profile::{Causal, Count, Data, Idle, Profile, Run, Span};
-use report::html::{CountRun, IdleRun, Page, PageRun};
+use report::html::{CountRun, IdleRun, Page, PageRun, SpanRun};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Kind};
@@ -198,6 +198,9 @@ pub fn page(views: &[View]) -> String {
         if let View::Idle(v) = view {
             let run = IdleRun { run: &v.run, idle: &v.idle, analysis: &v.analysis, sources: &sources };
             page.idle.push(run);
+        }
+        if let View::Span(v) = view {
+            page.span.push(SpanRun { run: &v.run, span: &v.span, sources: &sources });
         }
     }
     report::html::page(&page)

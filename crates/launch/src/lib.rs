@@ -29,4 +29,4 @@ pub use ended::{Ended, Usage};
 pub use error::LaunchError;
 pub use program::find;
 pub use results::Results;
-pub use run::{Answers, Outcome, Spec, run, run_answering};
+pub use run::{Answers, Outcome, Spec, run, run_answering, run_in};

@@ -55,6 +55,15 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome, LaunchError> {
 
 /// The same, with somebody who answers the runtime's questions.
 pub fn run_answering(spec: &Spec<'_>, answers: Option<&mut Answers<'_>>) -> Result<Outcome, LaunchError> {
+    run_in(spec, &[], answers)
+}
+
+/// The same, with variables added to the program's environment.
+pub fn run_in(
+    spec: &Spec<'_>,
+    env: &[(OsString, OsString)],
+    answers: Option<&mut Answers<'_>>,
+) -> Result<Outcome, LaunchError> {
     check_machine()?;
     let program = find(&spec.command[0])?;
     refuse_privileged(&program)?;
@@ -62,13 +71,8 @@ pub fn run_answering(spec: &Spec<'_>, answers: Option<&mut Answers<'_>>) -> Resu
     (spec.prepare)(&results);
     let relay = Relay::begin();
     let fd = results.duplicate()?;
-    let start = Start {
-        program: &program,
-        command: spec.command,
-        env: &[],
-        keep: Some(fd.as_raw_fd()),
-        traced: true,
-    };
+    let start =
+        Start { program: &program, command: spec.command, env, keep: Some(fd.as_raw_fd()), traced: true };
     let pid = start.start(&relay)?;
     let desk = Desk::new(&results);
     let usage = std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ mod columns;
 mod counts;
 mod excerpt;
 mod idleness;
+mod spans;
 mod summary;
 
 use std::io::Write as _;
@@ -22,7 +23,7 @@ use std::io::Write as _;
 use analyse::GrowthAnalysis;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use flate2::{Compression, write::GzEncoder};
-use profile::{Count, Growth, Idle, Routine, Run};
+use profile::{Count, Growth, Idle, Routine, Run, Span};
 
 const SCRIPT: &str = include_str!("../page/dist/page.js");
 const STYLE: &str = include_str!("../page/dist/page.css");
@@ -38,12 +39,16 @@ pub struct Page<'a> {
     pub count: Vec<CountRun<'a>>,
     /// Idleness, likewise.
     pub idle: Vec<IdleRun<'a>>,
+    /// Spans, likewise.
+    pub span: Vec<SpanRun<'a>>,
 }
 
 impl<'a> Page<'a> {
     fn runs(&self) -> impl Iterator<Item = &'a Run> {
         let sampled = self.idle.iter().map(|r| r.run);
-        self.growth.iter().map(|r| r.run).chain(self.count.iter().map(|r| r.run)).chain(sampled)
+        let spans = self.span.iter().map(|r| r.run);
+        let counted = self.count.iter().map(|r| r.run);
+        self.growth.iter().map(|r| r.run).chain(counted).chain(sampled).chain(spans)
     }
 }
 
@@ -65,6 +70,17 @@ pub struct IdleRun<'a> {
     pub idle: &'a Idle,
     /// What was concluded from them.
     pub analysis: &'a analyse::idle::IdleAnalysis,
+    /// As in [`PageRun`].
+    pub sources: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// One span run to show.
+#[derive(Clone, Copy)]
+pub struct SpanRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its facts.
+    pub span: &'a Span,
     /// As in [`PageRun`].
     pub sources: &'a dyn Fn(&str) -> Option<String>,
 }

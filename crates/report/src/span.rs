@@ -51,7 +51,7 @@ pub fn json(run: &Run, span: &Span) -> Value {
 }
 
 /// Native speedup over the native run with the fewest processors, if that was one.
-fn measured_speedup(span: &Span, wall_ns: u64) -> Option<f64> {
+pub(crate) fn measured_speedup(span: &Span, wall_ns: u64) -> Option<f64> {
     let one = span.measured.iter().find(|m| m.processors == 1)?;
     (wall_ns > 0).then(|| one.wall_ns as f64 / wall_ns as f64)
 }
@@ -89,7 +89,7 @@ fn measures(m: &Measures) -> Value {
     Value::Object(all)
 }
 
-fn model(m: Model) -> &'static str {
+pub(crate) fn model(m: Model) -> &'static str {
     match m {
         Model::Serial => "threads",
         Model::Rayon => "rayon",
@@ -98,7 +98,7 @@ fn model(m: Model) -> &'static str {
     }
 }
 
-fn unit(u: Unit) -> &'static str {
+pub(crate) fn unit(u: Unit) -> &'static str {
     match u {
         Unit::Ns => "ns",
         Unit::Instructions => "instructions",
@@ -106,7 +106,7 @@ fn unit(u: Unit) -> &'static str {
     }
 }
 
-fn kind(k: SiteKind) -> &'static str {
+pub(crate) fn kind(k: SiteKind) -> &'static str {
     match k {
         SiteKind::Call => "call",
         SiteKind::Spawn => "spawn",

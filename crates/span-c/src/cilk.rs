@@ -6,7 +6,8 @@
 //! call                  before a call of such a function: where it is called from
 //! loop … loop_end       all iterations start where the loop starts, and it waits for them
 //! ```
-//! Each ends a strand first and starts the next one last, so that what happens here is in none.
+//! Each ends a strand and starts the next one with one reading of the clock: what happens here is in the strand that
+//! follows, and taken off it.
 
 use crate::main_thread::{Main, Pending};
 use core::ffi::{CStr, c_char, c_void};
@@ -111,7 +112,7 @@ pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
 pub unsafe extern "C" fn farsight_call(site: *const Site) {
     if let Some(main) = Main::get() {
         // SAFETY: by contract.
-        main.pending = Pending::Called(unsafe { &*site }.id());
+        main.aside(|main| main.pending = Pending::Called(unsafe { &*site }.id()));
     }
 }
 
@@ -136,9 +137,11 @@ pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const 
             }),
         };
         enter(main, site, How::Called);
+        main.pending = Pending::Unknown;
         main.resume();
+    } else {
+        main.aside(|main| main.pending = Pending::Unknown);
     }
-    main.pending = Pending::Unknown;
     Guard { go: if own { 1 } else { 2 } }
 }
 
@@ -151,13 +154,14 @@ pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
     // SAFETY: by contract.
     let how = unsafe { (*guard).go };
     if let Some(main) = Main::get().filter(|_| how != 0) {
-        main.pause();
         if how == 1 {
+            main.pause();
             main.stack.leave();
+            main.resume();
         } else {
-            main.stack.sync();
+            // A spawned function's children are waited for at the end of the task, which is next.
+            main.aside(|_| ());
         }
-        main.resume();
     }
 }
 
@@ -218,7 +222,7 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
         // What passed since the last iteration is the loop's own counting, which a parallel loop does by halving.
         main.stack.leave();
-        main.resume();
+        main.restart();
     }
 }
 
@@ -229,8 +233,13 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        let counting = main.counted();
         // SAFETY: by contract.
         enter(main, unsafe { &*site }.id(), How::Spawned);
+        if let Some(cost) = counting {
+            main.stack.strand(cost);
+            main.restart();
+        }
     }
     GO
 }
@@ -251,4 +260,38 @@ pub extern "C" fn farsight_spend(units: u64) {
     if let Some(main) = Main::get() {
         main.clock.spend(units);
     }
+    span_rt::clock::spend(units);
+}
+
+/// A site for calibration, whose number means nothing: its stack is thrown away.
+static NOWHERE: Nowhere = Nowhere(Site {
+    file: core::ptr::null(),
+    function: core::ptr::null(),
+    callee: core::ptr::null(),
+    line: 0,
+    kind: 1,
+    id: AtomicU32::new(1),
+});
+
+struct Nowhere(Site);
+// SAFETY: its pointers are null.
+unsafe impl Sync for Nowhere {}
+
+/// As a program spawns.
+#[inline(never)]
+pub fn spawn_nothing() {
+    // SAFETY: a site like those that the rewriter makes.
+    unsafe { farsight_spawn(&raw const NOWHERE.0) };
+}
+
+/// As a task ends.
+#[inline(never)]
+pub fn end_nothing() {
+    farsight_child_end(core::ptr::null_mut());
+}
+
+/// As a function waits.
+#[inline(never)]
+pub fn sync_nothing() {
+    farsight_sync();
 }

@@ -1,15 +1,13 @@
 //! The state of the main thread: its clock and shadow stack, from before `main` to exit.
 
+use crate::cilk;
 use crate::repeat::Repeat;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
-use span_rt::env::settings;
+use span_rt::env::{Cost, settings};
 use span_rt::{end, libc};
 use spandag::serial::Stack;
-
-/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
-const HEAVY_TICKS: u64 = 50_000;
 
 /// The main thread's clock and shadow stack.
 pub struct Main {
@@ -71,11 +69,65 @@ impl Main {
         self.stack.strand(cost);
     }
 
-    /// The next strand starts, now that what we did is done.
+    /// The next strand starts. It started when the last one ended, and has what we did since in it, which is known and
+    /// taken off; unless we did something that takes longer than usual.
     #[inline(always)]
     pub fn resume(&mut self) {
-        self.begun = self.clock.begin();
+        if self.stack.took_long() || self.repeat.is_some() || clock::is_counted() {
+            self.restart();
+        }
     }
+
+    /// Takes what we do here, where no strand ends, out of the strand: when instructions are counted, where ours must not
+    /// be among them. In time it is less than what the clock can tell.
+    #[inline(always)]
+    pub fn aside(&mut self, what: impl FnOnce(&mut Main)) {
+        if clock::is_counted() {
+            self.pause();
+            what(self);
+            self.restart();
+        } else {
+            what(self);
+        }
+    }
+
+    /// What the strand that goes on has cost so far, if instructions are counted.
+    #[inline(always)]
+    pub fn counted(&mut self) -> Option<u64> {
+        clock::is_counted().then(|| self.clock.end(self.begun).0)
+    }
+
+    /// The next strand starts now.
+    #[cold]
+    pub fn restart(&mut self) {
+        self.begun = self.clock.begin_late();
+    }
+}
+
+/// Measures what a strand of nothing shows: by calling what rewritten programs call, as they do.
+fn calibrate() {
+    const ROUNDS: u64 = 200;
+    const STRANDS: u64 = 3 * ROUNDS;
+    let (spawn, child_end, sync) = core::hint::black_box((
+        cilk::spawn_nothing as fn(),
+        cilk::end_nothing as fn(),
+        cilk::sync_nothing as fn(),
+    ));
+    let mut least = u64::MAX;
+    for _ in 0..10 {
+        let Some(main) = Main::get() else { return };
+        main.stack = Stack::new(u64::MAX, 0);
+        main.restart();
+        for _ in 0..ROUNDS {
+            spawn();
+            child_end();
+            sync();
+        }
+        let Some(main) = Main::get() else { return };
+        main.pause();
+        least = least.min(main.stack.work() / STRANDS);
+    }
+    clock::HOOK.store(least, Ordering::Relaxed);
 }
 
 /// Called by the C library before `main`, on the main thread.
@@ -87,12 +139,7 @@ extern "C" fn before_main() {
     let begun = clock::start();
     // OpenMP programs are followed by tasks, and their time counts from here as well.
     span_rt::local::start();
-    let (heavy, burden) = if settings().units {
-        clock::UNITS.store(1, Ordering::Relaxed);
-        (0, settings().burden_ns)
-    } else {
-        (HEAVY_TICKS, clock::ticks(settings().burden_ns))
-    };
+    let (heavy, burden) = (span_rt::local::heavy(), span_rt::local::burden());
     let main = Main {
         clock: Clock::new(),
         stack: Stack::new(heavy, burden),
@@ -104,9 +151,22 @@ extern "C" fn before_main() {
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };
     main.clock.settle();
+    let repeat = main.repeat.take();
+    let before = main.clock.begin();
     THREAD.store(thread(), Ordering::Relaxed);
-    if settings().units {
-        main.resume();
+    if settings().cost != Cost::Units {
+        calibrate();
+    }
+    let Some(main) = Main::get() else { return };
+    main.stack = Stack::new(heavy, burden);
+    main.repeat = repeat;
+    main.pending = Pending::Unknown;
+    main.spawned = false;
+    if settings().cost == Cost::Time {
+        // What was measured here is not the program's.
+        main.begun = begun + (main.clock.begin() - before);
+    } else {
+        main.restart();
     }
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
     unsafe { libc::atexit(at_exit) };
@@ -127,12 +187,7 @@ extern "C" fn at_exit() {
         problems
             .push("the program ended inside a function that spawns; its children count as waited for".into());
     }
-    if !main.clock.sees_preemption() && !settings().units && !settings().raw {
-        problems.push(
-            "preemption is not seen (glibc has not registered rseq); on a busy machine spans are too long"
-                .into(),
-        );
-    }
+    problems.extend(end::clock_problems(main.clock.sees_preemption(), main.clock.misses_engine()));
     let facts = [
         ("threads", "1".to_owned()),
         ("repaired", main.clock.repaired.get().to_string()),

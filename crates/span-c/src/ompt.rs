@@ -9,7 +9,8 @@
 //! | waiting for any of these, or for a lock | belongs to nobody |
 //!
 //! A barrier is settled by the first thread that leaves it: then all have arrived and all tasks have completed.
-//! Dependences between tasks are not followed yet: a span may be too short where `depend` orders siblings.
+//! `depend` orders siblings: a task starts where the last of those that it depends on ended. Who depends on whom follows
+//! from the addresses alone, so it is the same whatever has happened to complete before.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +20,9 @@ use span_rt::env::settings;
 use span_rt::local::{self, Running};
 use span_rt::sites::{self, Key};
 use spandag::dump::{Kind, Place};
-use spandag::task::{Gather, Opened, Outcome};
+use spandag::task::{Finish, Gather, Opened, Spawned};
 use spandag::{Cost, Entry, Site};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `ompt_data_t`.
@@ -47,6 +49,8 @@ const SWITCH: c_int = 7;
 const TASKWAIT: c_int = 5;
 const TASKGROUP: c_int = 6;
 const REDUCTION: c_int = 7;
+/// `ompt_dependence_type_in`; all others write.
+const READS: c_int = 1;
 
 /// Children that were spawned into one scope of a task.
 struct Children {
@@ -62,7 +66,7 @@ struct State {
 }
 
 impl Children {
-    fn add(self: &Arc<Self>, outcome: Outcome) {
+    fn add(self: &Arc<Self>, outcome: Spawned) {
         let mut at = self.clone();
         loop {
             let mut state = lock(&at.state);
@@ -71,10 +75,22 @@ impl Children {
                     drop(state);
                     at = next;
                 }
-                None => return state.gather.add(outcome, at.opened, local::scale()),
+                None => {
+                    return state.gather.add(outcome, at.opened, local::scale(), Local::here().arena());
+                }
             }
         }
     }
+}
+
+/// Where a task ended, once it has; for siblings that depend on it.
+type End = Arc<Mutex<Option<Finish>>>;
+
+/// What siblings did with an address that `depend` names: the last that wrote it, and those that read it since.
+#[derive(Default)]
+struct Uses {
+    writer: Option<End>,
+    readers: Vec<End>,
 }
 
 /// A task of OpenMP.
@@ -86,6 +102,16 @@ struct OmpTask {
     parent: Option<Arc<Children>>,
     waiting: bool,
     phase: u64,
+    /// The region that an implicit task belongs to. The region holds its tasks in turn, until the last of them lets go:
+    /// a worker may come out of the last barrier when its region is long over.
+    region: Option<Arc<Region>>,
+    /// Of an explicit task: who created it. It waits for its children, or its region does.
+    creator: *mut OmpTask,
+    /// What its children depend on each other for.
+    uses: HashMap<usize, Uses>,
+    /// Whom it waits for before it starts, and who waits for its end.
+    before: Vec<End>,
+    end: Option<End>,
 }
 
 /// A parallel region.
@@ -100,7 +126,18 @@ struct RegionState {
     opened: Option<Opened>,
     gather: Gather,
     arrived: Vec<*mut OmpTask>,
+    /// The implicit tasks, which stay where they are.
+    tasks: Vec<*mut OmpTask>,
     phase: u64,
+}
+
+impl Drop for RegionState {
+    fn drop(&mut self) {
+        for task in self.tasks.drain(..) {
+            // SAFETY: made by `implicit_task`; whoever could still use one would hold the region.
+            drop(unsafe { Box::from_raw(task) });
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -125,13 +162,14 @@ extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: Data) -> c_int {
     let set: SetCallback = unsafe { core::mem::transmute(set) };
     local::start();
     ACTIVE.store(true, Ordering::Relaxed);
-    let callbacks: [(c_int, *const c_void); 9] = [
+    let callbacks: [(c_int, *const c_void); 10] = [
         (3, parallel_begin as *const c_void),
         (4, parallel_end as *const c_void),
         (5, task_create as *const c_void),
         (6, task_schedule as *const c_void),
         (7, implicit_task as *const c_void),
         (16, sync_region_wait as *const c_void),
+        (18, dependences as *const c_void),
         (23, sync_region as *const c_void),
         (26, mutex_acquire as *const c_void),
         (27, mutex_acquired as *const c_void),
@@ -195,7 +233,7 @@ extern "C" fn parallel_begin(
     let running = unsafe { &mut *owner };
     let site = site(here, code, Kind::Loop, "parallel region");
     let entry = here.enter(running.task.entry.context, site);
-    let region = Box::into_raw(Box::new(Region {
+    let region = Arc::new(Region {
         owner,
         site,
         entry,
@@ -203,13 +241,14 @@ extern "C" fn parallel_begin(
             opened: None,
             gather: Gather::default(),
             arrived: Vec::new(),
+            tasks: Vec::new(),
             phase: 0,
         }),
-    }));
-    // SAFETY: just made; regions are never freed, because workers may look at them after their end.
-    lock(unsafe { &(*region).state }).opened = Some(running.task.open(region as usize));
-    // SAFETY: the runtime's word for this region.
-    unsafe { *parallel = region.cast() };
+    });
+    let id = Arc::as_ptr(&region) as usize;
+    lock(&region.state).opened = Some(running.task.open(id, local::scale(), here.arena()));
+    // SAFETY: the runtime's word for this region. `parallel_end` takes the reference back.
+    unsafe { *parallel = Arc::into_raw(region).cast_mut().cast() };
     here.leave();
 }
 
@@ -230,22 +269,38 @@ impl Region {
             // SAFETY: its thread waits in the barrier, and its children have completed.
             let task = unsafe { &mut *task };
             task.join_children();
-            let running = core::mem::replace(&mut task.running, self.child());
-            state.gather.add(here.end(running), opened.at(), scale);
+            let mut running = core::mem::replace(&mut task.running, self.child());
+            here.count_forks(2);
+            state.gather.add(here.end_apart(&mut running.task), opened.at(), scale, here.arena());
         }
         // SAFETY: the owner waits, and we hold the lock.
         let owner = unsafe { &mut *self.owner };
-        owner.task.close(opened, core::mem::take(&mut state.gather), scale);
-        state.opened = Some(owner.task.open(core::ptr::from_ref(self) as usize));
+        owner.task.close(opened, core::mem::take(&mut state.gather), scale, here.arena());
+        state.opened = Some(owner.task.open(core::ptr::from_ref(self) as usize, scale, here.arena()));
         state.phase += 1;
     }
 }
 
 impl OmpTask {
+    fn new(running: Running) -> Self {
+        OmpTask {
+            running,
+            scope: None,
+            parent: None,
+            waiting: false,
+            phase: 0,
+            region: None,
+            creator: core::ptr::null_mut(),
+            uses: HashMap::new(),
+            before: Vec::new(),
+            end: None,
+        }
+    }
+
     fn join_children(&mut self) {
         if let Some((opened, children)) = self.scope.take() {
             let gather = core::mem::take(&mut lock(&children.state).gather);
-            self.running.task.close(opened, gather, local::scale());
+            self.running.task.close(opened, gather, local::scale(), Local::here().arena());
         }
     }
 }
@@ -255,15 +310,17 @@ extern "C" fn parallel_end(parallel: Data, _task: Data, _flags: c_int, _code: *c
     if region.is_null() {
         return;
     }
-    // SAFETY: made by `parallel_begin`, never freed.
-    let region = unsafe { &*region };
+    // SAFETY: the reference that `parallel_begin` left; all of the team's tasks have begun.
+    let region = unsafe { Arc::from_raw(region) };
+    // SAFETY: the runtime's word for this region.
+    unsafe { *parallel = core::ptr::null_mut() };
     let here = Local::here();
     let mut state = lock(&region.state);
     region.settle(&mut state);
     if let Some(opened) = state.opened.take() {
         let gather = core::mem::take(&mut state.gather);
         // SAFETY: the region is over; the owner is this thread's again.
-        unsafe { (*region.owner).task.close(opened, gather, local::scale()) };
+        unsafe { (*region.owner).task.close(opened, gather, local::scale(), here.arena()) };
     }
     drop(state);
     here.resume(region.owner);
@@ -286,13 +343,17 @@ extern "C" fn implicit_task(
         if region.is_null() {
             return;
         }
-        // SAFETY: made by `parallel_begin`, never freed.
-        let region = unsafe { &*region };
-        let state = lock(&region.state);
+        // SAFETY: made by `parallel_begin`, and it does not end before all of its tasks have begun.
+        let region = unsafe {
+            Arc::increment_strong_count(region);
+            Arc::from_raw(region)
+        };
+        let mut state = lock(&region.state);
         let (running, phase) = (region.child(), state.phase);
+        let made = OmpTask { phase, region: Some(region.clone()), ..OmpTask::new(running) };
+        let made = Box::into_raw(Box::new(made));
+        state.tasks.push(made);
         drop(state);
-        let made =
-            Box::into_raw(Box::new(OmpTask { running, scope: None, parent: None, waiting: false, phase }));
         // SAFETY: the runtime's word for this task.
         unsafe { *task = made.cast() };
         // SAFETY: just made; it stays where it is.
@@ -304,13 +365,15 @@ extern "C" fn implicit_task(
         return;
     }
     here.leave();
-    // What it did after the last barrier is nothing: the region's end is one. It stays allocated: its team's last
-    // barrier may still be settled.
+    // What it did after the last barrier is nothing: the region's end is one. It stays allocated as long as the region:
+    // its team's last barrier may still be settled.
     // SAFETY: the runtime's word for this task.
     unsafe { *task = core::ptr::null_mut() };
+    // SAFETY: the region, which holds the task, is alive as long as this reference to it.
+    drop(unsafe { (*ended).region.take() });
 }
 
-extern "C" fn sync_region(kind: c_int, endpoint: c_int, parallel: Data, task: Data, _code: *const c_void) {
+extern "C" fn sync_region(kind: c_int, endpoint: c_int, _parallel: Data, task: Data, _code: *const c_void) {
     if kind == TASKGROUP || kind == REDUCTION {
         return; // the wait at its end counts
     }
@@ -318,13 +381,13 @@ extern "C" fn sync_region(kind: c_int, endpoint: c_int, parallel: Data, task: Da
     if kind == TASKWAIT {
         return wait(waits, endpoint);
     }
-    let region = behind::<Region>(parallel);
-    if waits.is_null() || region.is_null() {
+    if waits.is_null() {
         return;
     }
     let here = Local::here();
-    // SAFETY: both were made here and are alive: the task's thread is this one.
-    let (region, waits_for) = unsafe { (&*region, &mut *waits) };
+    // SAFETY: it was made here and is alive: the task's thread is this one.
+    let waits_for = unsafe { &mut *waits };
+    let Some(region) = waits_for.region.clone() else { return };
     if endpoint == BEGIN {
         here.pause();
         here.leave();
@@ -397,24 +460,56 @@ extern "C" fn task_create(
     let entry = here.enter(from.running.task.entry.context, site);
     let id = creator as usize;
     if from.scope.is_none() {
-        let opened = from.running.task.open(id);
+        let opened = from.running.task.open(id, local::scale(), here.arena());
         let children = Arc::new(Children { opened: opened.at(), state: Mutex::default() });
         from.scope = Some((opened, children));
     }
     let Some((opened, children)) = &from.scope else { return };
     let (at, children) = (opened.at(), children.clone());
     let costs = (local::burden(), local::scale());
-    let child = from.running.task.spawn((site, entry), id, at, true, costs);
-    let made = OmpTask {
-        running: Running { task: child, base: 0, kind: (0, 0) },
-        scope: None,
-        parent: Some(children),
-        waiting: false,
-        phase: 0,
-    };
+    let way = from.running.way_of_child(3);
+    from.running.task.strands += 1;
+    let mut child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
+    child.way = way;
+    let running = Running { task: child, base: 0, kind: (0, 0) };
+    let made = OmpTask { parent: Some(children), creator, ..OmpTask::new(running) };
     // SAFETY: the runtime's word for the new task.
     unsafe { *task = Box::into_raw(Box::new(made)).cast() };
     here.resume(&raw mut from.running);
+}
+
+/// `ompt_dependence_t`.
+#[repr(C)]
+struct Dependence {
+    variable: usize,
+    kind: c_int,
+}
+
+/// A task that was just created depends on siblings.
+extern "C" fn dependences(task: Data, list: *const Dependence, count: c_int) {
+    let task = behind::<OmpTask>(task);
+    if task.is_null() || list.is_null() {
+        return;
+    }
+    // SAFETY: made by `task_create`; it has not started. Its creator is what runs on this thread.
+    let (task, creator) = unsafe { (&mut *task, (*task).creator) };
+    if creator.is_null() {
+        return;
+    }
+    // SAFETY: as above; the runtime hands out that many.
+    let (creator, list) =
+        unsafe { (&mut *creator, core::slice::from_raw_parts(list, count.max(0) as usize)) };
+    let end = task.end.get_or_insert_default().clone();
+    for dependence in list {
+        let uses = creator.uses.entry(dependence.variable).or_default();
+        task.before.extend(uses.writer.clone());
+        if dependence.kind == READS {
+            uses.readers.push(end.clone());
+        } else {
+            task.before.append(&mut uses.readers);
+            uses.writer = Some(end.clone());
+        }
+    }
 }
 
 extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
@@ -439,14 +534,26 @@ extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
             let children = task.scope.as_ref().map(|s| s.1.clone());
             task.join_children();
             if let Some(parent) = task.parent.take() {
+                let outcome = here.end_apart(&mut task.running.task);
+                if let Some(end) = task.end.take() {
+                    *lock(&end) = Some(outcome.finish(task.running.task.site));
+                }
                 if let Some(children) = children {
                     lock(&children.state).forward = Some(parent.clone());
                 }
-                parent.add(here.end(task.running));
+                here.count_forks(2);
+                parent.add(outcome);
             }
         }
     }
     let new = behind::<OmpTask>(next);
+    if !new.is_null() {
+        // SAFETY: a task that the runtime now runs on this thread; those that it waits for have completed.
+        let starts = unsafe { &mut *new };
+        for before in core::mem::take(&mut starts.before) {
+            starts.running.task.after(lock(&before).iter());
+        }
+    }
     // SAFETY: a task that the runtime now runs on this thread.
     if !new.is_null() && !unsafe { (*new).waiting } {
         // SAFETY: as above.

@@ -15,6 +15,10 @@ fn build(compiler: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 fn run(binary: &Path, part: &str, folder: &Path) -> Option<profile::Span> {
+    run_with(binary, part, folder, "time")
+}
+
+fn run_with(binary: &Path, part: &str, folder: &Path, cost: &str) -> Option<profile::Span> {
     let records = folder.join("records");
     std::fs::create_dir_all(&records).unwrap();
     let mut preload = cc::kit().unwrap().join("lib").join(cc::LIBRARY).display().to_string();
@@ -27,6 +31,7 @@ fn run(binary: &Path, part: &str, folder: &Path) -> Option<profile::Span> {
         .arg(part)
         .env("LD_PRELOAD", preload)
         .env("OMP_NUM_THREADS", "4")
+        .env("FARSIGHT_SPAN_COST", cost)
         .env("FARSIGHT_SPAN_OUT", &records)
         .output()
         .unwrap();
@@ -59,6 +64,8 @@ fn tasks_loops_and_barriers_are_seen() {
             b
         };
         assert_eq!(count(&tasks, "task"), 2 * calls(22), "{compiler}");
+        let depend = run_with(&binary, "depend", folder.path(), "units").unwrap();
+        assert_eq!((depend.work, depend.span), (16 * 200 + 50, 1600), "{compiler}");
         let unwaited = run(&binary, "unwaited", folder.path()).unwrap();
         assert_eq!(count(&unwaited, "task"), 32, "{compiler}");
         for part in ["loop", "phases"] {

@@ -18,8 +18,13 @@ pub(crate) fn seed(at: &'static Location<'static>, closure: &'static str) -> (*m
     let site = site::find(here, running, at, closure, 0);
     let entry = here.enter(running.task.entry.context, site);
     let costs = (local::burden(), local::scale());
+    here.count_forks(2);
     let body = local::is_root(current);
-    (current, running.task.seed((site, entry), local::PROGRAM, 0, body, costs))
+    let way = running.way_of_child(4);
+    running.task.strands += 1;
+    let mut seed = running.task.seed((site, entry), local::PROGRAM, 0, body, costs, here.arena());
+    seed.way = way;
+    (current, seed)
 }
 
 #[track_caller]

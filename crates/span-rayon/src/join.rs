@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::panic::Location;
 use core::sync::atomic::Ordering;
+use span_rt::env::Cost;
 use span_rt::local::{self, Running};
 use span_rt::{Local, clock};
 use spandag::task::Outcome;
@@ -67,28 +68,61 @@ impl Drop for Panicked {
 #[derive(Clone, Copy)]
 struct Side {
     parent: Waiting,
+    home: Home,
     site: Site,
     entry: Entry,
     kind: (usize, usize),
+    way: u64,
     /// The strand starts where one of this name ended; its end has the next name.
     tag: usize,
+    /// Where its outcome goes, in the frame of the parent.
+    out: Slot,
 }
+
+/// Written by one child, and read when it has ended.
+#[derive(Clone, Copy)]
+struct Slot(*mut Outcome);
+// SAFETY: the parent's frame outlives its children, and each has a slot of its own.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+/// The thread of the task that forked: compared, never looked at.
+#[derive(Clone, Copy)]
+struct Home(*const Local);
+// SAFETY: only the address is used.
+unsafe impl Send for Home {}
+// SAFETY: as above.
+unsafe impl Sync for Home {}
 
 impl Side {
     #[inline]
-    fn run<R>(self, f: impl FnOnce() -> R) -> (R, Outcome) {
+    fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         let here = Local::here();
         // SAFETY: the parent waits in `join` until this has returned.
         let task = unsafe { self.parent.task() }.task.child(self.site, self.entry);
         let mut running = Running { task, base: 0, kind: self.kind };
+        running.task.way = self.way;
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
-        here.resume_after(&raw mut running, self.tag);
+        running.task.on(here.arena());
+        // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
+        let direct = here.resume_after(&raw mut running, self.tag) && core::ptr::eq(here, self.home.0);
         let panicked = Panicked;
         let result = f();
         forget(panicked);
         here.pause();
         here.hand_over(self.tag + 1, here.paused_at());
-        (result, here.end(running))
+        // SAFETY: the parent waits for us, and nobody else has this slot.
+        let out = unsafe { &mut *self.out.0 };
+        if direct {
+            here.end(&mut running.task, out);
+            // Nothing is left in it: its end took it.
+            forget(running);
+        } else {
+            *out = here.end_apart(&mut running.task).into();
+            here.count_forks(1);
+        }
+        result
     }
 }
 
@@ -115,7 +149,7 @@ where
     RA: Send,
     RB: Send,
 {
-    let model = span_rt::env::settings().model_cores.is_some();
+    let model = span_rt::env::settings().splits_are_fixed();
     let context =
         move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
@@ -128,7 +162,7 @@ fn fork<RA, RB>(
     at: &'static Location<'static>,
     a: &'static str,
     b: &'static str,
-    join: impl FnOnce(Side, Side) -> ((RA, Outcome), (RB, Outcome)),
+    join: impl FnOnce(&Side, &Side) -> (RA, RB),
 ) -> (RA, RB) {
     let here = Local::here();
     let parent = here.pause();
@@ -139,46 +173,61 @@ fn fork<RA, RB>(
     let waiting = Waiting(parent);
     // SAFETY: it was just paused; its children only start below.
     let p = unsafe { waiting.task() };
-    let context = p.task.entry.context;
-    let kind = site::kind(at, a);
-    let (site_a, site_b) = site::find_both(here, p, at, (a, b));
-    let side = |site, tag| Side { parent: waiting, site, entry: here.enter(context, site), kind, tag };
-    let (first, second) = (side(site_a, tag), side(site_b, tag + 1));
+    let (sides, kind) = site::find_both(here, p, at, site::kind(at, a), (a, b));
+    let [(site_a, entry_a), (site_b, entry_b)] = sides;
+    let home = Home(here);
+    let (mut out_a, mut out_b) = (Outcome::default(), Outcome::default());
+    let out = Slot(&raw mut out_a);
+    let way = p.way_of_child(0);
+    let first = Side { parent: waiting, home, site: site_a, entry: entry_a, kind, way, tag, out };
+    let out = Slot(&raw mut out_b);
+    let way = p.way_of_child(1);
+    let second = Side { site: site_b, entry: entry_b, way, tag: tag + 1, out, ..first };
     let unwound = Unwound(parent);
-    let ((ra, oa), (rb, ob)) = join(first, second);
+    let results = join(&first, &second);
     forget(unwound);
     // SAFETY: the children have ended; this frame's task is this thread's again.
-    unsafe { (*parent).task.join(oa, ob, local::burden(), local::scale()) };
+    unsafe { (*parent).task.join(&mut out_a, &mut out_b, local::burden(), local::scale(), here.arena()) };
+    // Calls that would find nothing to free.
+    if out_a.is_light() && out_b.is_light() {
+        forget((out_a, out_b));
+    }
     here.resume_after(parent, tag + 2);
-    (ra, rb)
+    results
 }
 
 /// Measures what a strand of nothing shows, by joins that do nothing and are not handed to the real crate.
 pub fn calibrate() {
-    if span_rt::env::settings().units {
+    if span_rt::env::settings().cost == Cost::Units {
         return;
     }
     const ROUNDS: u64 = 200;
+    clock::choose();
     let here = Local::here();
     let nothing = || core::hint::black_box(());
     let mut least = u64::MAX;
     for _ in 0..8 {
         let mut root = Running { task: span_rt::sites::root(), base: 0, kind: (0, 0) };
         let waiting = Waiting(&raw mut root);
+        root.task.on(here.arena());
         here.resume(&raw mut root);
         for _ in 0..ROUNDS {
             let parent = here.pause();
             let tag = 8;
             here.hand_over(tag, here.paused_at());
             let entry = here.enter(root.task.entry.context, 0);
-            let side = Side { parent: waiting, site: 0, entry, kind: (0, 0), tag };
-            let (_, a) = side.run(nothing);
-            let (_, b) = Side { tag: tag + 1, ..side }.run(nothing);
-            root.task.join(a, b, 0, local::scale());
+            let (mut a, mut b) = (Outcome::default(), Outcome::default());
+            let out = Slot(&raw mut a);
+            let side =
+                Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
+            side.run(nothing);
+            Side { tag: tag + 1, out: Slot(&raw mut b), ..side }.run(nothing);
+            root.task.join(&mut a, &mut b, 0, local::scale(), here.arena());
             here.resume_after(parent, tag + 2);
         }
         here.pause();
         here.leave();
+        here.arena().truncate(0);
         least = least.min(root.task.work() / (3 * ROUNDS));
     }
     here.clear_books();

@@ -41,38 +41,45 @@ impl Open {
         let running = unsafe { &mut *current };
         let site = site::find(here, running, at, closure, 0);
         let entry = here.enter(running.task.entry.context, site);
+        here.count_forks(2);
         let body = core::ptr::eq(current, self.owner);
         let costs = (local::burden(), local::scale());
-        (current, running.task.seed((site, entry), self.id(), self.opened, body, costs))
+        let way = running.way_of_child(3);
+        running.task.strands += 1;
+        let mut seed = running.task.seed((site, entry), self.id(), self.opened, body, costs, here.arena());
+        seed.way = way;
+        (current, seed)
     }
 
     /// Runs a task of this scope.
     fn run(&self, task: Task, f: impl FnOnce()) {
         run_task(task, f, |outcome| {
             let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
-            gather.add(outcome, self.opened, local::scale());
+            gather.add(outcome, self.opened, local::scale(), Local::here().arena());
         });
     }
 }
 
 /// Runs a task that nobody waits for directly, and hands its outcome over, also when it unwinds.
-pub(crate) fn run_task(task: Task, f: impl FnOnce(), done: impl FnOnce(spandag::task::Outcome)) {
-    struct Finish<D: FnOnce(spandag::task::Outcome)>(Option<(Box<Running>, D)>);
-    impl<D: FnOnce(spandag::task::Outcome)> Drop for Finish<D> {
+pub(crate) fn run_task(task: Task, f: impl FnOnce(), done: impl FnOnce(spandag::task::Spawned)) {
+    struct Finish<D: FnOnce(spandag::task::Spawned)>(Option<(Box<Running>, D)>);
+    impl<D: FnOnce(spandag::task::Spawned)> Drop for Finish<D> {
         fn drop(&mut self) {
             let here = Local::here();
-            if let Some((running, done)) = self.0.take() {
+            if let Some((mut running, done)) = self.0.take() {
                 here.pause();
-                done(here.end(*running));
+                done(here.end_apart(&mut running.task));
             }
         }
     }
     let mark = 0u64;
     let base = core::ptr::from_ref(&mark) as usize;
     let mut running = Box::new(Running { task, base, kind: (0, 0) });
+    let here = Local::here();
+    running.task.on(here.arena());
     let current = &raw mut *running;
     let _finish = Finish(Some((running, done)));
-    Local::here().resume(current);
+    here.resume(current);
     f();
 }
 
@@ -82,7 +89,7 @@ fn open<R>(real: impl FnOnce(&Open) -> R) -> R {
     let owner = here.pause();
     let mut open = Open { opened: 0, owner, gather: Mutex::default() };
     // SAFETY: the current task, just paused.
-    let opened = unsafe { (*owner).task.open(open.id()) };
+    let opened = unsafe { (*owner).task.open(open.id(), local::scale(), here.arena()) };
     open.opened = opened.at();
     struct Close<'a>(&'a Open, Option<spandag::task::Opened>);
     impl Drop for Close<'_> {
@@ -90,7 +97,7 @@ fn open<R>(real: impl FnOnce(&Open) -> R) -> R {
             let gather = core::mem::take(&mut *self.0.gather.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(opened) = self.1.take() {
                 // SAFETY: all tasks of the scope have ended, and its body as well: the owner is ours again.
-                unsafe { (*self.0.owner).task.close(opened, gather, local::scale()) };
+                unsafe { (*self.0.owner).task.close(opened, gather, local::scale(), Local::here().arena()) };
             }
             Local::here().resume(self.0.owner);
         }
@@ -101,21 +108,27 @@ fn open<R>(real: impl FnOnce(&Open) -> R) -> R {
 
 /// Goes on with a task that waits, on this thread and this stack, until `f` has returned.
 pub(crate) fn on_this_stack<R>(waiting: Waiting, f: impl FnOnce() -> R) -> R {
-    struct Back(Waiting, usize);
+    struct Back(Waiting, usize, usize);
     impl Drop for Back {
         fn drop(&mut self) {
             let here = Local::here();
             here.pause();
             here.leave();
             // SAFETY: as below.
-            unsafe { (*self.0.0).base = self.1 };
+            let running = unsafe { &mut *self.0.0 };
+            running.base = self.1;
+            running.task.moved(local::scale(), here.arena(), self.2);
         }
     }
     let mark = 0u64;
     // SAFETY: the frame that holds the task waits for us, so that it is ours until we return.
     let running = unsafe { &mut *waiting.0 };
-    let _back = Back(waiting, core::mem::replace(&mut running.base, core::ptr::from_ref(&mark) as usize));
-    Local::here().resume(waiting.0);
+    let here = Local::here();
+    // Whoever waits has added up its nodes: see `moved`.
+    let floor = running.task.on(here.arena());
+    let _back =
+        Back(waiting, core::mem::replace(&mut running.base, core::ptr::from_ref(&mark) as usize), floor);
+    here.resume(waiting.0);
     f()
 }
 
@@ -318,6 +331,7 @@ pub(crate) fn gathered<R>(
         real(&move |f| {
             // SAFETY: the owner waits.
             let task = unsafe { { owner }.task() }.task.child(site, entry);
+            Local::here().count_forks(2);
             // SAFETY: as above.
             unsafe { { &open }.0.get() }.run(task, f);
         })
@@ -334,7 +348,10 @@ pub(crate) fn paused<R>(f: impl FnOnce() -> R) -> R {
 
 /// As [`paused`], with the task going on elsewhere meanwhile.
 pub(crate) fn moved<R>(f: impl FnOnce(Waiting) -> R) -> R {
-    let current = Local::here().pause();
+    let here = Local::here();
+    let current = here.pause();
+    // SAFETY: it was just paused, and is this thread's until `f` is called.
+    unsafe { (*current).task.settle(local::scale(), here.arena()) };
     let unwound = Unwound(current);
     let result = f(Waiting(current));
     forget(unwound);

@@ -10,8 +10,8 @@ use span_rt::Local;
 use span_rt::local::Running;
 use span_rt::sites::{self, Key};
 use span_rt::stack::Trace;
-use spandag::Site;
 use spandag::dump::{Kind, Place};
+use spandag::{Entry, Site};
 
 /// The kind of an operation: where it was called and with what closure.
 pub fn kind(at: &'static Location<'static>, closure: &'static str) -> (usize, usize) {
@@ -37,18 +37,38 @@ pub fn find(
     if parent.kind == kind { parent.task.site } else { by_stack(here, parent, kind.1, closure) }
 }
 
-/// The sites of the two closures of a join. Inside rayon both are pieces of one operation.
+/// No kind: a task that is not a piece of an operation of rayon's.
+pub const NO_KIND: (usize, usize) = (0, 0);
+
+/// The two closures of a join, and the kind that they have. Inside rayon both are pieces of one operation.
 #[inline]
 pub fn find_both(
     here: &Local,
     parent: &Running,
     at: &'static Location<'static>,
+    kind: (usize, usize),
     (a, b): (&'static str, &'static str),
-) -> (Site, Site) {
-    let site_a = find(here, parent, at, a, 1);
-    let key = (kind(at, b).0, kind(at, b).1.wrapping_mul(8) + 2);
-    let site_b = here.site(key, || if inside_rayon(at.file()) { Site::MAX } else { in_source(at, b, 2) });
-    (site_a, if site_b == Site::MAX { site_a } else { site_b })
+) -> ([(Site, Entry); 2], (usize, usize)) {
+    let context = parent.task.entry.context;
+    if parent.kind == kind {
+        // A piece of an operation splits itself: its site is active already, so nothing changes.
+        let entry = Entry { context, top_site: false, top_caller: false };
+        return ([(parent.task.site, entry); 2], kind);
+    }
+    let sides = here.fork(kind, context, || {
+        if inside_rayon(at.file()) {
+            return [(Site::MAX, parent.task.entry); 2];
+        }
+        [(1, a), (2, b)].map(|(side, closure)| {
+            let site = in_source(at, closure, side);
+            (site, here.enter(context, site))
+        })
+    });
+    if sides[0].0 != Site::MAX {
+        return (sides, NO_KIND);
+    }
+    let site = by_stack(here, parent, kind.1, a);
+    ([(site, here.enter(context, site)); 2], kind)
 }
 
 #[cold]
@@ -89,14 +109,31 @@ fn function_of(closure: &str) -> String {
     closure.split("::{{closure}}").next().unwrap_or(closure).into()
 }
 
-/// Whether a source file belongs to rayon: `.../rayon-1.12.0/src/...`, `.../rayon/src/...`.
+/// Whether a source file belongs to rayon: `.../rayon-1.12.0/src/...`, and without a version (vendored, a checkout) where
+/// the file has a name that rayon's have: somebody's own project may be called rayon too.
 fn inside_rayon(file: &str) -> bool {
-    file.split('/').any(|part| {
+    const OWN: [&str; 12] = [
+        "iter",
+        "slice",
+        "collections",
+        "join",
+        "scope",
+        "spawn",
+        "thread_pool",
+        "broadcast",
+        "registry.rs",
+        "vec.rs",
+        "range.rs",
+        "str.rs",
+    ];
+    let parts: Vec<&str> = file.split('/').collect();
+    parts.iter().enumerate().any(|(at, part)| {
         ["rayon-core", "rayon"].iter().any(|name| {
-            part.strip_prefix(name).is_some_and(|rest| {
-                rest.is_empty()
-                    || rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()))
-            })
+            let Some(rest) = part.strip_prefix(name) else { return false };
+            let versioned =
+                rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+            let inside = parts.get(at + 1) == Some(&"src");
+            versioned || (rest.is_empty() && inside && parts.get(at + 2).is_some_and(|f| OWN.contains(f)))
         })
     })
 }
@@ -114,13 +151,15 @@ mod tests {
     fn files_of_rayon_are_known() {
         for yes in [
             "/r/rayon-1.12.0/src/iter/plumbing/mod.rs",
-            "vendor/rayon/src/a.rs",
+            "vendor/rayon/src/vec.rs",
             "x/rayon-core-1.13.0/src/lib.rs",
         ] {
             assert!(inside_rayon(yes), "{yes}");
         }
         for no in [
             "src/main.rs",
+            "/home/me/rayon/src/main.rs",
+            "/home/me/rayon/src/bin/fib.rs",
             "/r/rayon-cond-0.4.0/src/lib.rs",
             "/home/crayon/src/a.rs",
             "/r/rayon_logs/src/x.rs",

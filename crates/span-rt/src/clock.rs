@@ -13,7 +13,7 @@
 //!
 //! Where glibc has not registered rseq (before 2.35, or forbidden), time is raw and the record says so.
 
-use crate::env::settings;
+use crate::env::{Cost, settings};
 use crate::libc;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +59,8 @@ pub struct Clock {
     cpu0_ns: Cell<u64>,
     /// Costs that the program reported, if that is the mode.
     units: Cell<u64>,
+    /// The thread's number of executed instructions, if that is the mode and somebody counts.
+    instructions: *const u64,
     /// Strands from which something was subtracted, and how much.
     pub repaired: Cell<u64>,
     /// In ticks.
@@ -115,13 +117,14 @@ pub static HOOK: AtomicU64 = AtomicU64::new(0);
 impl Clock {
     /// The clock of this thread.
     pub fn new() -> Self {
-        let word = if settings().raw { None } else { rseq_word() };
+        let word = if settings().raw || settings().cost != Cost::Time { None } else { rseq_word() };
         Self {
             word: word.unwrap_or(core::ptr::null_mut()),
             own_word: Cell::new(1),
             tsc0: Cell::new(0),
             cpu0_ns: Cell::new(0),
             units: Cell::new(0),
+            instructions: if settings().cost == Cost::Instructions { counted() } else { core::ptr::null() },
             repaired: Cell::new(0),
             lost: Cell::new(0),
         }
@@ -156,8 +159,8 @@ impl Clock {
     /// A strand starts.
     #[inline(always)]
     pub fn begin(&self) -> u64 {
-        if settings_units() {
-            return self.units.get();
+        if is_counted() {
+            return self.count();
         }
         if self.preempted() {
             self.refer();
@@ -165,12 +168,18 @@ impl Clock {
         tsc()
     }
 
+    /// A strand starts after something of ours that [`HOOK`] does not cover.
+    pub fn begin_late(&self) -> u64 {
+        let now = self.begin();
+        if is_counted() { now } else { now.saturating_sub(HOOK.load(Ordering::Relaxed)) }
+    }
+
     /// The strand that started at `begun` ends: its cost, and the time at which the next one may start.
     #[inline(always)]
     pub fn end(&self, begun: u64) -> (u64, u64) {
-        if settings_units() {
-            let now = self.units.get();
-            return (now - begun, now);
+        if is_counted() {
+            let now = self.count();
+            return ((now - begun).saturating_sub(HOOK.load(Ordering::Relaxed)), now);
         }
         let now = tsc();
         let cost = now.saturating_sub(begun);
@@ -191,6 +200,22 @@ impl Clock {
         ((cost - lost).saturating_sub(HOOK.load(Ordering::Relaxed)), tsc())
     }
 
+    /// Reads the number that is the clock. Never inlined: the engine counts whole stretches of code, and a called
+    /// function starts a new one, so that everything before the call is in the number, and nothing after it.
+    #[inline(never)]
+    fn count(&self) -> u64 {
+        if self.instructions.is_null() {
+            return self.units.get();
+        }
+        // SAFETY: a word of the engine's, which lives as long as the thread.
+        unsafe { self.instructions.read_volatile() }
+    }
+
+    /// Whether instructions are to be counted and nobody does.
+    pub fn misses_engine(&self) -> bool {
+        settings().cost == Cost::Instructions && self.instructions.is_null()
+    }
+
     /// The program reports a cost.
     pub fn spend(&self, units: u64) {
         self.units.set(self.units.get() + units);
@@ -203,13 +228,31 @@ impl Default for Clock {
     }
 }
 
+/// Whether costs are numbers that do not pass by themselves: then nothing is handed over from one strand to the next.
 #[inline(always)]
-fn settings_units() -> bool {
-    UNITS.load(Ordering::Relaxed) != 0
+pub fn is_counted() -> bool {
+    COUNTED.load(Ordering::Relaxed) != 0
 }
 
-/// 1 when costs are reported by the program; set by [`crate::local`] before the first strand.
-pub static UNITS: AtomicU64 = AtomicU64::new(0);
+/// Takes the clock that the settings ask for. To be called before the first strand.
+pub fn choose() {
+    COUNTED.store(u64::from(settings().cost != Cost::Time), Ordering::Relaxed);
+}
+
+static COUNTED: AtomicU64 = AtomicU64::new(0);
+
+/// Where the number of instructions that this thread has executed is, if it runs under an engine that counts them: the
+/// answer to a system call that does not exist. The numbers are those of the tool's `wire::running`.
+fn counted() -> *const u64 {
+    const NUMBER: i64 = 0xfa51;
+    const MAGIC: i64 = i64::from_le_bytes(*b"FSRUNNIN");
+    let mut word = 0u64;
+    // SAFETY: the kernel knows no such call; whoever answers writes to the word.
+    unsafe { libc::syscall(NUMBER, MAGIC, &raw mut word as i64, 0i64) };
+    // Behind the compiler's back.
+    let word = core::hint::black_box(word);
+    word as *const u64
+}
 
 /// Where the kernel clears `rseq_cs`, if glibc registered this thread.
 fn rseq_word() -> Option<*mut u64> {

@@ -1,7 +1,7 @@
 //! The record that is left behind: a file in the folder that the tool named, written once, at exit.
 
 use crate::clock;
-use crate::env::settings;
+use crate::env::{Cost, settings};
 use spandag::dump::{self, Dump};
 use spandag::serial::Totals;
 
@@ -9,10 +9,13 @@ use spandag::serial::Totals;
 pub fn write(model: &str, mut totals: Totals, facts: &[(&str, String)], mut problems: Vec<String>) {
     let Some(out) = &settings().out else { return };
     let mut dump = Dump { places: crate::sites::places(), ..Dump::default() };
-    if settings().units {
-        dump.facts.insert("unit".into(), "units".into());
-    } else {
-        dump.facts.insert("unit".into(), "ns".into());
+    let unit = match settings().cost {
+        Cost::Units => "units",
+        Cost::Instructions => "instructions",
+        Cost::Time => "ns",
+    };
+    dump.facts.insert("unit".into(), unit.into());
+    if settings().cost == Cost::Time {
         dump::convert(&mut totals, 1 << 32, clock::rate());
     }
     dump.facts.insert("model".into(), model.into());
@@ -47,11 +50,17 @@ pub fn problems(collected: &crate::local::Collected) -> Vec<String> {
     if collected.cut_short {
         problems.push("the program ended inside a parallel operation; what ran then is missing".into());
     }
-    if !collected.sees_preemption && !settings().units && !settings().raw {
-        problems.push(
-            "preemption is not seen (glibc has not registered rseq); on a busy machine spans are too long"
-                .into(),
-        );
-    }
+    problems.extend(crate::repeat::finish());
+    problems.extend(clock_problems(collected.sees_preemption, collected.misses_engine));
     problems
+}
+
+/// Sentences about the clock alone.
+pub fn clock_problems(sees_preemption: bool, misses_engine: bool) -> Option<String> {
+    if misses_engine {
+        return Some("instructions were not counted: the program did not run in the engine".into());
+    }
+    (!sees_preemption && settings().cost == Cost::Time && !settings().raw).then(|| {
+        "preemption is not seen (glibc has not registered rseq); on a busy machine spans are too long".into()
+    })
 }

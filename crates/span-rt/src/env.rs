@@ -8,13 +8,24 @@ pub const OUT: &str = "FARSIGHT_SPAN_OUT";
 pub const BURDEN: &str = "FARSIGHT_SPAN_BURDEN";
 /// As many processors as parallel iterators shall believe in.
 pub const MODEL_CORES: &str = "FARSIGHT_SPAN_MODEL_CORES";
-/// `time` (default) or `units`: costs that the program itself reports with [`crate::clock::spend`].
+/// `time` (default), `instructions`, or `units`: costs that the program itself reports with [`crate::clock::spend`].
 pub const COST: &str = "FARSIGHT_SPAN_COST";
 /// `raw` switches off what repairs the clock, for comparisons.
 pub const CLOCK: &str = "FARSIGHT_SPAN_CLOCK";
 
 /// Folder in which a serial program keeps what each strand cost, for its next run to compare with.
 pub const STRANDS: &str = "FARSIGHT_SPAN_STRANDS";
+
+/// What a strand costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// The time that it took.
+    Time,
+    /// The instructions that it executed, as an engine around the program counts them.
+    Instructions,
+    /// What the program says.
+    Units,
+}
 
 /// The settings of this process.
 #[derive(Debug)]
@@ -25,12 +36,20 @@ pub struct Settings {
     pub burden_ns: u64,
     /// [`MODEL_CORES`].
     pub model_cores: Option<usize>,
-    /// Costs are reported, not measured.
-    pub units: bool,
+    /// [`COST`].
+    pub cost: Cost,
     /// No repair of the clock.
     pub raw: bool,
     /// [`STRANDS`].
     pub strands: Option<String>,
+}
+
+impl Settings {
+    /// Parallel iterators split as they are told, whatever is stolen: for a model of another machine, and where two
+    /// runs are to agree.
+    pub fn splits_are_fixed(&self) -> bool {
+        self.model_cores.is_some() || self.cost == Cost::Instructions || self.strands.is_some()
+    }
 }
 
 /// The settings of this process.
@@ -42,7 +61,11 @@ pub fn settings() -> &'static Settings {
             out: get(OUT),
             burden_ns: get(BURDEN).and_then(|v| v.parse().ok()).unwrap_or(5_000),
             model_cores: get(MODEL_CORES).and_then(|v| v.parse().ok()).filter(|&n| n > 0),
-            units: get(COST).is_some_and(|v| v == "units"),
+            cost: match get(COST).as_deref() {
+                Some("units") => Cost::Units,
+                Some("instructions") => Cost::Instructions,
+                _ => Cost::Time,
+            },
             raw: get(CLOCK).is_some_and(|v| v == "raw"),
             strands: get(STRANDS),
         }

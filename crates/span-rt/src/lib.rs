@@ -15,8 +15,10 @@ pub mod end;
 pub mod env;
 pub mod libc;
 pub mod local;
+pub mod repeat;
 pub mod sites;
 pub mod stack;
+pub mod watch;
 
 pub use env::OUT;
 pub use local::Local;

@@ -16,6 +16,8 @@ pub struct pthread_attr_t(pub [u64; 8]);
 
 pub const CLOCK_MONOTONIC: c_int = 1;
 pub const CLOCK_THREAD_CPUTIME_ID: c_int = 3;
+/// Processor time of the whole process.
+pub const CLOCK_PROCESS_CPUTIME_ID: i32 = 2;
 
 unsafe extern "C" {
     pub fn clock_gettime(clock: c_int, time: *mut timespec) -> c_int;

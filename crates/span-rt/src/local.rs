@@ -5,18 +5,19 @@
 //! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
 
 use crate::clock::{self, Clock};
-use crate::env::settings;
-use crate::{sites, stack};
+use crate::env::{Cost, settings};
+use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
-use spandag::task::{Books, Gather, Opened, Outcome, Task};
-use spandag::{Context, Entry, Scale, Site};
+use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
+use spandag::{Arena, Context, Entry, Scale, Site};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Paths shorter than this (in ticks, about 20 µs) are not followed in detail.
+/// In ticks, about 20 µs; in instructions, about as much.
 const HEAVY_TICKS: u64 = 50_000;
 const ENTRY_SLOTS: usize = 64;
 const SITE_SLOTS: usize = 256;
+const FORK_SLOTS: usize = 64;
 
 /// A task and what its thread needs to know of it.
 pub struct Running {
@@ -26,6 +27,23 @@ pub struct Running {
     pub base: usize,
     /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
     pub kind: (usize, usize),
+}
+
+impl Running {
+    /// The way of the task on `side` of a fork that this one makes now: its name in other runs.
+    #[inline]
+    pub fn way_of_child(&self, side: u64) -> u64 {
+        if repeat::is_on() { repeat::way(self.task.way, self.task.strands, side) } else { 0 }
+    }
+
+    #[cold]
+    fn repeated(&mut self, cost: u64) -> u64 {
+        self.task.strands += 1;
+        if self.task.way == 0 {
+            return cost; // what it does is not the same in every run
+        }
+        repeat::strand(repeat::way(self.task.way, self.task.strands, 2), cost)
+    }
 }
 
 /// One thread.
@@ -39,11 +57,30 @@ pub struct Local {
     tag: Cell<usize>,
     stack_top: usize,
     books: UnsafeCell<Books>,
+    arena: UnsafeCell<Arena>,
     busy: AtomicBool,
     entries: [Cell<(u64, Entry)>; ENTRY_SLOTS],
     known: [Cell<((usize, usize), Site)>; SITE_SLOTS],
+    forks: [Fork; FORK_SLOTS],
     /// The task of a thread that the program started itself.
     own_root: Cell<*mut Running>,
+}
+
+/// A fork of two that was looked up: what was forked, in which context, and what that means for the two sides.
+struct Fork {
+    place: Cell<usize>,
+    closure: Cell<usize>,
+    context: Cell<Context>,
+    sides: Cell<[(Site, Entry); 2]>,
+}
+
+impl Fork {
+    const NONE: Fork = Fork {
+        place: Cell::new(0),
+        closure: Cell::new(0),
+        context: Cell::new(0),
+        sides: Cell::new([(0, Entry { context: 0, top_site: false, top_caller: false }); 2]),
+    };
 }
 
 thread_local! {
@@ -65,6 +102,8 @@ impl Drop for ThreadEnd {
 
 static ALL: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 static ROOT: AtomicPtr<Running> = AtomicPtr::new(core::ptr::null_mut());
+/// The thread that the program's task belongs to.
+static ROOT_HOME: AtomicPtr<Local> = AtomicPtr::new(core::ptr::null_mut());
 static ROOT_SCOPE: Mutex<Option<(Gather, Option<Opened>)>> = Mutex::new(None);
 static STOP: AtomicBool = AtomicBool::new(false);
 static BURDEN: AtomicU64 = AtomicU64::new(0);
@@ -82,21 +121,26 @@ pub fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let begun = clock::start();
-        if settings().units {
-            clock::UNITS.store(1, Ordering::Relaxed);
-            HEAVY.store(0, Ordering::Relaxed);
-            BURDEN.store(settings().burden_ns, Ordering::Relaxed);
-        } else {
+        clock::choose();
+        repeat::choose();
+        if settings().cost == Cost::Time {
             BURDEN.store(clock::ticks(settings().burden_ns), Ordering::Relaxed);
+        } else {
+            BURDEN.store(settings().burden_ns, Ordering::Relaxed);
         }
+        rescale(1);
+        crate::watch::start();
         let here = Local::here();
         let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
-        let opened = root.task.open(PROGRAM);
+        root.task.way = 1;
+        root.task.on(here.arena());
+        ROOT_HOME.store(core::ptr::from_ref(here).cast_mut(), Ordering::Release);
+        let opened = root.task.open(PROGRAM, scale(), here.arena());
         *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) = Some((Gather::default(), Some(opened)));
         let root = Box::into_raw(root);
         ROOT.store(root, Ordering::Release);
         here.resume(root);
-        if !settings().units {
+        if settings().cost == Cost::Time {
             here.begun.set(begun);
         }
     });
@@ -124,10 +168,12 @@ impl Local {
             tag: Cell::new(0),
             stack_top: stack::top(),
             books: UnsafeCell::default(),
+            arena: UnsafeCell::default(),
             busy: AtomicBool::new(false),
             entries: [const { Cell::new((u64::MAX, Entry { context: 0, top_site: false, top_caller: false })) };
                 ENTRY_SLOTS],
             known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
+            forks: [const { Fork::NONE }; FORK_SLOTS],
             own_root: Cell::new(core::ptr::null_mut()),
         });
         local.clock.settle();
@@ -149,7 +195,9 @@ impl Local {
         let (cost, now) = self.clock.end(self.begun.get());
         self.begun.set(now);
         // SAFETY: the current task's frame is below us on this stack, and only this thread uses it.
-        unsafe { (*current).task.strand(cost) };
+        let running = unsafe { &mut *current };
+        let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
+        running.task.strand(cost);
         current
     }
 
@@ -166,7 +214,8 @@ impl Local {
         if !current.is_null() {
             return current; // this was the main thread's first
         }
-        let root = Box::new(Running { task: sites::root(), base: self.stack_top, kind: (0, 0) });
+        let mut root = Box::new(Running { task: sites::root(), base: self.stack_top, kind: (0, 0) });
+        root.task.on(self.arena());
         let root = Box::into_raw(root);
         self.own_root.set(root);
         self.resume(root);
@@ -197,16 +246,24 @@ impl Local {
         }
     }
 
-    /// A strand of `running` started when the last task of `tag` ended on this thread, or starts now.
+    /// A strand of `running` started when the last task of `tag` ended on this thread, or starts now. Whether it was
+    /// the former.
     #[inline]
-    pub fn resume_after(&self, running: *mut Running, tag: usize) {
+    pub fn resume_after(&self, running: *mut Running, tag: usize) -> bool {
         self.current.set(running);
-        if self.tag.get() == tag {
-            self.begun.set(self.stamp.get());
-        } else {
-            self.begun.set(self.clock.begin());
-        }
+        let follows = self.tag.get() == tag;
+        self.begun.set(if follows && !clock::is_counted() { self.stamp.get() } else { self.clock.begin() });
         self.tag.set(0);
+        follows
+    }
+
+    /// The nodes of this thread.
+    #[expect(clippy::mut_from_ref, reason = "nobody keeps the reference: see below")]
+    #[inline(always)]
+    pub fn arena(&self) -> &mut Arena {
+        // SAFETY: only this thread uses its nodes (and `collect`, once the program is over); callers pass the
+        // reference to one operation on a task, which calls nothing of ours.
+        unsafe { &mut *self.arena.get() }
     }
 
     /// Says that the strand which starts next on this thread under the name `tag` starts at `stamp`.
@@ -216,18 +273,38 @@ impl Local {
         self.stamp.set(stamp);
     }
 
-    /// The current task ends.
+    /// The current task ends, on the thread of who waits for it, and directly after what came before it.
     #[inline]
-    pub fn end(&self, running: Running) -> Outcome {
+    pub fn end(&self, task: &mut Task, out: &mut Outcome) {
         self.current.set(core::ptr::null_mut());
-        let scale = scale();
         if let Some(books) = self.open_books() {
             // SAFETY: only this thread opens its books, one at a time, and `collect` waits while `busy`.
-            let outcome = running.task.finish(unsafe { &mut *books }, scale);
+            task.finish(unsafe { &mut *books }, scale(), self.arena(), out);
+            self.busy.store(false, Ordering::Release);
+        }
+    }
+
+    /// The current task ends, wherever it was started.
+    #[cold]
+    pub fn end_apart(&self, task: &mut Task) -> Spawned {
+        self.current.set(core::ptr::null_mut());
+        if let Some(books) = self.open_books() {
+            // SAFETY: as in `end`.
+            let outcome = task.finish_apart(unsafe { &mut *books }, scale(), self.arena());
             self.busy.store(false, Ordering::Release);
             return outcome;
         }
-        running.task.finish(&mut Books::default(), scale)
+        task.finish_apart(&mut Books::default(), scale(), self.arena())
+    }
+
+    /// Tasks that a fork made: two of a join, one that was spawned. Those that [`end`](Self::end) are counted there.
+    #[cold]
+    pub fn count_forks(&self, halves: u64) {
+        if let Some(books) = self.open_books() {
+            // SAFETY: as in `end`.
+            unsafe { (*books).halves += halves };
+            self.busy.store(false, Ordering::Release);
+        }
     }
 
     #[inline]
@@ -269,6 +346,26 @@ impl Local {
         site
     }
 
+    /// The two sides of a fork of `kind` in `context`, looked up before or found.
+    #[inline]
+    pub fn fork(
+        &self,
+        kind: (usize, usize),
+        context: Context,
+        find: impl FnOnce() -> [(Site, Entry); 2],
+    ) -> [(Site, Entry); 2] {
+        let slot = &self.forks[(kind.0 >> 3 ^ kind.1 ^ (context as usize).wrapping_mul(7)) % FORK_SLOTS];
+        if (slot.place.get(), slot.closure.get()) == kind && slot.context.get() == context {
+            return slot.sides.get();
+        }
+        let sides = find();
+        slot.place.set(kind.0);
+        slot.closure.set(kind.1);
+        slot.context.set(context);
+        slot.sides.set(sides);
+        sides
+    }
+
     /// No task runs on this thread until one is resumed.
     #[inline]
     pub fn leave(&self) {
@@ -293,17 +390,25 @@ impl Local {
             self.pause();
         }
         // SAFETY: made by `adopt`, and nobody else has it.
-        let running = *unsafe { Box::from_raw(root) };
-        let outcome = self.end(running);
-        gather(outcome);
+        let mut running = *unsafe { Box::from_raw(root) };
+        gather(self.end_apart(&mut running.task));
     }
 }
 
 /// How large things are now.
 #[inline]
 pub fn scale() -> Scale {
-    let sites = sites::COUNT.load(Ordering::Relaxed);
-    Scale { sites, heavy: HEAVY.load(Ordering::Relaxed).saturating_mul(1 + sites as u64 / 16) }
+    Scale { sites: sites::COUNT.load(Ordering::Relaxed), heavy: HEAVY.load(Ordering::Relaxed) }
+}
+
+/// Paths shorter than this are not followed in detail, when there are few sites.
+pub fn heavy() -> u64 {
+    if settings().cost == Cost::Units { 0 } else { HEAVY_TICKS }
+}
+
+/// There are more sites: paths must be longer to be followed in detail.
+pub(crate) fn rescale(sites: usize) {
+    HEAVY.store(heavy().saturating_mul(1 + sites as u64 / 16), Ordering::Relaxed);
 }
 
 /// What a fork costs, in the unit of costs.
@@ -318,9 +423,9 @@ pub fn is_root(running: *const Running) -> bool {
 }
 
 /// A task ends that nobody waits for.
-pub fn gather(outcome: Outcome) {
+pub fn gather(outcome: Spawned) {
     if let Some((gather, _)) = &mut *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) {
-        gather.add(outcome, 0, scale());
+        gather.add(outcome, 0, scale(), Local::here().arena());
     }
 }
 
@@ -334,6 +439,8 @@ pub struct Collected {
     pub repaired: (u64, u64),
     /// Whether preemptions were seen.
     pub sees_preemption: bool,
+    /// Instructions were to be counted, and nobody did.
+    pub misses_engine: bool,
     /// The program ended while the main task was waiting.
     pub cut_short: bool,
 }
@@ -357,10 +464,13 @@ pub fn collect() -> Option<Collected> {
     // never return, nobody looks at it any more.
     let mut running = *unsafe { Box::from_raw(root) };
     let scale = scale();
+    // SAFETY: locals are never freed. If this is another thread than the program's, that one is waiting or will never
+    // come back.
+    let home = unsafe { &*ROOT_HOME.load(Ordering::Acquire) };
     if let Some((gather, Some(opened))) = ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        running.task.close(opened, gather, scale);
+        running.task.close(opened, gather, scale, home.arena());
     }
-    let outcome = here.end(running);
+    let outcome = home.end_apart(&mut running.task);
     STOP.store(true, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     // SAFETY: no memory is involved.
@@ -388,9 +498,10 @@ pub fn collect() -> Option<Collected> {
     }
     Some(Collected {
         threads: locals.len(),
-        totals: outcome.totals(all, sites::COUNT.load(Ordering::Relaxed)),
+        totals: Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena()),
         repaired: (repaired, lost),
         sees_preemption: here.clock.sees_preemption(),
+        misses_engine: here.clock.misses_engine(),
         cut_short,
     })
 }

@@ -55,6 +55,7 @@ pub fn site(key: Key, describe: impl FnOnce() -> Place) -> Site {
     t.places.push((place, func));
     t.sites.insert(key, site);
     COUNT.store(t.places.len(), core::sync::atomic::Ordering::Relaxed);
+    crate::local::rescale(t.places.len());
     site
 }
 

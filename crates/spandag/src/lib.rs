@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod chain;
 pub mod context;
 pub mod detail;
 pub mod dump;
@@ -28,6 +29,7 @@ pub mod record;
 pub mod serial;
 pub mod task;
 
+pub use chain::Arena;
 pub use context::{Context, Contexts, Entry};
 pub use detail::{FACTORS, Step};
 pub use line::{Line, Scale};

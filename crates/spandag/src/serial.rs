@@ -13,6 +13,7 @@
 //!
 //! Frames live in a vector: depth costs memory, never stack.
 
+use crate::chain::{Arena, NODES_MAX, Node};
 use crate::context::{Contexts, Entry};
 use crate::line::{Line, Scale};
 use crate::record::{Measure, Record};
@@ -32,6 +33,7 @@ pub enum How {
     Spawned,
 }
 
+#[derive(Default)]
 struct Fork {
     prefix: Line,
     longest: Line,
@@ -41,27 +43,37 @@ struct Frame {
     site: Site,
     entry: Entry,
     how: How,
-    work: Cost,
-    local_work: Cost,
+    /// All its own strands; its work is these and that of what returned to it.
+    own: Cost,
+    returned: Cost,
     /// `c`: since the spawn of the longest child, or since the start.
     line: Line,
     fork: Option<Box<Fork>>,
-    /// Burdened span along the continuation, and to the end of the latest child.
+    /// Burdened span along the continuation without `own`, and to the end of the latest child.
     burdened: Cost,
     burdened_child: Cost,
+    /// Nodes that were there when it started.
+    floor: usize,
 }
 
 /// The shadow stack of one serial execution.
 pub struct Stack {
     frames: Vec<Frame>,
+    arena: Arena,
+    /// Forks that are not in use.
+    spare: Vec<Box<Fork>>,
     contexts: Contexts,
     /// Invocations seen before: context and site, and what follows.
     seen: [(u64, Entry); SEEN],
     on_work: Vec<Record>,
+    /// For few sites, and for those that there are.
     heavy: Cost,
+    heavy_now: Cost,
     burden: Cost,
     spawns: u64,
     syncs: u64,
+    /// Something was done that is not done every time.
+    slow: bool,
 }
 
 /// Everything that is known at the end.
@@ -89,12 +101,12 @@ pub struct Totals {
 
 impl Totals {
     /// From the closed line of the whole program.
-    pub fn new(work: Cost, burdened: Cost, mut line: Line, on_work: Vec<Record>) -> Self {
+    pub fn new(work: Cost, burdened: Cost, mut line: Line, on_work: Vec<Record>, arena: &mut Arena) -> Self {
         let sites = on_work.len();
         let scale = Scale { sites, heavy: 0 };
-        let on_span = line.prof().records(sites);
+        let detail = core::mem::take(line.detailed(ROOT, scale, arena));
+        let on_span = line.records(sites);
         let span = line.span();
-        let detail = core::mem::take(line.detailed(ROOT, scale));
         let faster = (0..sites as Site).map(|s| detail.faster(s)).collect();
         Self { work, span, burdened, on_work, on_span, faster, steps: detail.steps, spawns: 0, syncs: 0 }
     }
@@ -106,23 +118,24 @@ impl Stack {
     pub fn new(heavy: Cost, burden: Cost) -> Self {
         let mut stack = Stack {
             frames: Vec::new(),
+            arena: Arena::default(),
+            spare: Vec::new(),
             contexts: Contexts::default(),
             seen: [(u64::MAX, Entry { context: 0, top_site: false, top_caller: false }); SEEN],
             on_work: Vec::from([Record::default()]),
             heavy,
+            heavy_now: heavy,
             burden,
             spawns: 0,
             syncs: 0,
+            slow: false,
         };
         stack.push(ROOT, || Func::MAX, How::Called);
         stack
     }
 
     fn scale(&self) -> Scale {
-        Scale {
-            sites: self.on_work.len(),
-            heavy: self.heavy.saturating_mul(1 + self.on_work.len() as u64 / 16),
-        }
+        Scale { sites: self.on_work.len(), heavy: self.heavy_now }
     }
 
     fn push(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
@@ -130,6 +143,7 @@ impl Stack {
         let key = u64::from(context) << 32 | u64::from(site);
         let slot = (site as usize ^ (context as usize).wrapping_mul(7)) % SEEN;
         if self.seen[slot].0 != key {
+            self.slow = true;
             self.seen[slot] = (key, self.contexts.enter(context, site, func()));
         }
         let entry = self.seen[slot].1;
@@ -137,12 +151,13 @@ impl Stack {
             site,
             entry,
             how,
-            work: 0,
-            local_work: 0,
+            own: 0,
+            returned: 0,
             line: Line::default(),
             fork: None,
             burdened: 0,
             burdened_child: 0,
+            floor: self.arena.len(),
         });
     }
 
@@ -160,9 +175,7 @@ impl Stack {
     #[inline]
     pub fn strand(&mut self, cost: Cost) {
         if let Some(f) = self.frames.last_mut() {
-            f.work += cost;
-            f.local_work += cost;
-            f.burdened += cost;
+            f.own += cost;
             f.line.strand(cost);
         }
     }
@@ -178,50 +191,69 @@ impl Stack {
     pub fn enter_by(&mut self, site: Site, func: impl FnOnce() -> Func, how: How) {
         if self.on_work.len() <= site as usize {
             self.on_work.resize(site as usize + 1, Record::default());
+            self.heavy_now = self.heavy.saturating_mul(1 + self.on_work.len() as u64 / 16);
         }
         self.push(site, func, how);
     }
 
     /// The current invocation waits for the children that it spawned.
+    #[inline]
     pub fn sync(&mut self) {
         let scale = self.scale();
+        let arena = &mut self.arena;
         let Some(f) = self.frames.last_mut() else { return };
-        let Some(fork) = f.fork.take() else { return };
-        self.syncs += 1;
-        let Fork { mut prefix, longest } = *fork;
-        let rest = core::mem::take(&mut f.line);
-        prefix.append(longest.max(rest, f.site, scale), f.site, scale);
-        f.line = prefix;
-        f.burdened = f.burdened.max(f.burdened_child);
-        f.burdened_child = 0;
+        if f.wait(scale, arena, &mut self.spare) {
+            self.syncs += 1;
+            self.slow |= f.line.span() >= scale.heavy;
+        }
     }
 
     /// The current invocation returns, its children having been waited for. The program itself never returns.
+    #[inline]
     pub fn leave(&mut self) {
         if self.frames.len() < 2 {
             return;
         }
-        self.sync();
         let scale = self.scale();
-        let Some(mut g) = self.frames.pop() else { return };
-        let record = record(&g.entry, g.work, g.line.span(), (g.local_work, g.line.local()));
-        self.on_work[g.site as usize] += &record;
-        g.line.close(g.site, &record, scale);
+        let arena = &mut self.arena;
+        // In place: a frame that is moved as a whole costs more than everything else here.
+        let Some((g, callers)) = self.frames.split_last_mut() else { return };
+        let Some(f) = callers.last_mut() else { return };
+        self.syncs += u64::from(g.wait(scale, arena, &mut self.spare));
+        g.close(&mut self.on_work, scale, arena);
         let burden = self.burden;
-        let Some(f) = self.frames.last_mut() else { return };
-        f.work += g.work;
+        f.returned += g.returned + g.own;
+        let burdened = g.burdened + g.own;
         match g.how {
             How::Called => {
-                f.line.append(g.line, f.site, scale);
-                f.burdened += g.burdened;
+                f.line.append_from(&mut g.line, f.site, scale, arena);
+                f.burdened += burdened;
             }
             How::Spawned => {
                 self.spawns += 1;
-                f.burdened_child = f.burdened_child.max(f.burdened + g.burdened + burden);
+                f.burdened_child = f.burdened_child.max(f.burdened + f.own + burdened + burden);
                 f.burdened += burden;
-                f.child(g.line, scale);
+                f.child(&mut g.line, scale, arena, &mut self.spare);
             }
         }
+        if arena.len() > f.floor + NODES_MAX {
+            f.fold(scale, arena);
+            self.slow = true;
+        }
+        self.slow |= f.line.span() >= scale.heavy;
+        let len = self.frames.len() - 1;
+        self.frames.truncate(len);
+    }
+
+    /// Whether something has taken longer than usual since the last time of asking.
+    #[inline]
+    pub fn took_long(&mut self) -> bool {
+        core::mem::take(&mut self.slow)
+    }
+
+    /// Work of the program's own strands so far, and of what returned to it.
+    pub fn work(&self) -> Cost {
+        self.frames.first().map_or(0, |f| f.own + f.returned)
     }
 
     /// The end of the program.
@@ -232,52 +264,119 @@ impl Stack {
         self.sync();
         let scale = self.scale();
         let Some(mut root) = self.frames.pop() else { return Totals::default() };
-        let record = record(&root.entry, root.work, root.line.span(), (root.local_work, root.line.local()));
-        self.on_work[ROOT as usize] += &record;
-        root.line.close(ROOT, &record, scale);
+        root.close(&mut self.on_work, scale, &mut self.arena);
         Totals {
             spawns: self.spawns,
             syncs: self.syncs,
-            ..Totals::new(root.work, root.burdened, root.line, self.on_work)
+            ..Totals::new(
+                root.returned + root.own,
+                root.burdened + root.own,
+                root.line,
+                self.on_work,
+                &mut self.arena,
+            )
         }
     }
 }
 
 impl Frame {
-    /// A spawned child ends with this path.
-    fn child(&mut self, mut child: Line, scale: Scale) {
-        let fork = self
-            .fork
-            .get_or_insert_with(|| Box::new(Fork { prefix: Line::default(), longest: Line::default() }));
-        let through = self.line.span() + child.span();
-        let heavy = through.max(fork.longest.span()) >= scale.heavy;
-        if through > fork.longest.span() {
-            if heavy && fork.longest.span() > 0 {
-                let old = core::mem::take(fork.longest.detailed(self.site, scale));
-                child.detailed(self.site, scale).rival_after(&old, self.line.detailed(self.site, scale));
-            }
-            fork.prefix.append(core::mem::take(&mut self.line), self.site, scale);
-            fork.longest = child;
-        } else if heavy {
-            let theirs = core::mem::take(child.detailed(self.site, scale));
-            let before = self.line.detailed(self.site, scale);
-            fork.longest.detailed(self.site, scale).rival(&theirs, Some(before));
+    /// Waits for the children; whether there were any.
+    #[inline]
+    fn wait(&mut self, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) -> bool {
+        let Some(mut fork) = self.fork.take() else { return false };
+        let Fork { prefix, longest } = &mut *fork;
+        if self.line.span().max(longest.span()) >= scale.heavy {
+            let longer =
+                core::mem::take(longest).max(core::mem::take(&mut self.line), self.site, scale, arena);
+            prefix.append(longer, self.site, scale, arena);
+        } else {
+            let longer = if self.line.span() > longest.span() { &mut self.line } else { &mut *longest };
+            prefix.append_from(longer, self.site, scale, arena);
+            longest.clear();
+            self.line.clear();
         }
+        self.line.put(prefix);
+        spare.push(fork);
+        self.burdened = self.burdened.max(self.burdened_child.saturating_sub(self.own));
+        self.burdened_child = 0;
+        true
+    }
+
+    /// The invocation ends.
+    #[inline]
+    fn close(&mut self, on_work: &mut [Record], scale: Scale, arena: &mut Arena) {
+        let (all, local) = ((self.returned + self.own, self.line.span()), (self.own, self.line.local()));
+        add(&mut on_work[self.site as usize], &self.entry, all, local);
+        self.line.close(self.site, Node::new(self.site, self.entry, all, local), scale, arena);
+    }
+
+    /// A spawned child ends with this path.
+    #[inline]
+    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) {
+        let fork = self.fork.get_or_insert_with(|| spare.pop().unwrap_or_default());
+        let through = self.line.span() + child.span();
+        if through.max(fork.longest.span()) >= scale.heavy {
+            return self.heavy_child(core::mem::take(child), scale, arena);
+        }
+        if through > fork.longest.span() {
+            fork.prefix.append_from(&mut self.line, self.site, scale, arena);
+            fork.longest.clear();
+            fork.longest.put(child);
+        }
+    }
+
+    /// The same where the loser is remembered, because it might win if a site were faster.
+    fn heavy_child(&mut self, mut child: Line, scale: Scale, arena: &mut Arena) {
+        let Some(fork) = &mut self.fork else { return };
+        let own = self.site;
+        if self.line.span() + child.span() > fork.longest.span() {
+            if fork.longest.span() > 0 {
+                let old = core::mem::take(fork.longest.detailed(own, scale, arena));
+                let before = self.line.detailed(own, scale, arena);
+                child.detailed(own, scale, arena).rival_after(&old, before);
+            }
+            fork.prefix.append(core::mem::take(&mut self.line), own, scale, arena);
+            fork.longest = child;
+        } else {
+            let theirs = core::mem::take(child.detailed(own, scale, arena));
+            let before = self.line.detailed(own, scale, arena);
+            fork.longest.detailed(own, scale, arena).rival(&theirs, Some(before));
+        }
+    }
+
+    /// Adds up what ended in this invocation, and forgets the nodes.
+    #[cold]
+    fn fold(&mut self, scale: Scale, arena: &mut Arena) {
+        self.line.fold(self.site, scale, arena);
+        if let Some(fork) = &mut self.fork {
+            fork.prefix.fold(self.site, scale, arena);
+            fork.longest.fold(self.site, scale, arena);
+        }
+        arena.truncate(self.floor);
     }
 }
 
-/// What an invocation adds to the records of its site.
-pub(crate) fn record(
+/// Adds an invocation to the records of its site.
+#[inline]
+pub(crate) fn add(
+    to: &mut Record,
     entry: &Entry,
-    work: Cost,
-    span: Cost,
+    (work, span): (Cost, Cost),
     (local_work, local_span): (Cost, Cost),
-) -> Record {
+) {
     let all = Measure { count: 1, work, span };
-    let if_top = |top| if top { all } else { Measure::default() };
-    Record {
-        site: if_top(entry.top_site),
-        caller: if_top(entry.top_caller),
-        local: Measure { count: 1, work: local_work, span: local_span },
+    if entry.top_site {
+        to.site += all;
     }
+    if entry.top_caller {
+        to.caller += all;
+    }
+    to.local += Measure { count: 1, work: local_work, span: local_span };
+}
+
+/// What an invocation adds to the records of its site.
+pub(crate) fn record(entry: &Entry, all: (Cost, Cost), local: (Cost, Cost)) -> Record {
+    let mut record = Record::default();
+    add(&mut record, entry, all, local);
+    record
 }

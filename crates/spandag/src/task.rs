@@ -14,11 +14,13 @@
 //! A task inside a join that spawns into a scope outside it has no point to refer to; the way up to the spawn
 //! then counts as strands of the spawning site. Lengths are right in any case: they are absolute.
 
+use crate::chain::{Arena, NODES_MAX, Node};
 use crate::context::{Contexts, Entry};
-use crate::line::{Line, Scale};
+use crate::line::{Inside, Line, Scale};
 use crate::record::Record;
-use crate::serial::record;
+use crate::serial::{add, record};
 use crate::{Cost, ROOT, Site};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -29,19 +31,31 @@ pub struct Task {
     pub site: Site,
     /// In which context.
     pub entry: Entry,
-    work: Cost,
-    local_work: Cost,
+    /// For whoever compares runs: how it came about, and how many strands it has ended.
+    pub way: u64,
+    /// The latter.
+    pub strands: u64,
     line: Line,
+    /// Work, own strands and burdened span without the line's own strands.
+    work: Cost,
+    local: Cost,
     burdened: Cost,
     /// When the task started and where it is now, on the program's longest path to here.
     start: Cost,
     start_burdened: Cost,
+    /// Nodes that were there when it started, on its thread.
+    floor: usize,
+    cut: Option<Box<Cut>>,
+}
+
+/// What a task that has to do with a scope knows beyond its line.
+#[derive(Debug, Default)]
+struct Cut {
     /// What the line has been cut off from, and the scope that this belongs to.
     origin: Option<Arc<Point>>,
     scope: ScopeId,
-    cut_span: Cost,
-    cut_local: Cost,
-    forks: u64,
+    span: Cost,
+    local: Cost,
 }
 
 /// Names a scope: 0 is none.
@@ -76,58 +90,65 @@ pub struct Seed {
     at: Cost,
     at_burdened: Cost,
     point: Arc<Point>,
+    /// That of the tasks: see [`Task::way`].
+    pub way: u64,
 }
 
 impl Seed {
     /// A task that starts there.
     pub fn task(&self) -> Task {
         let mut task = Task::new(self.site, self.entry, self.at, self.at_burdened);
-        task.origin = Some(self.point.clone());
-        task.scope = self.scope;
+        let origin = Some(self.point.clone());
+        task.way = self.way;
+        task.cut = Some(Box::new(Cut { origin, scope: self.scope, ..Cut::default() }));
         task
     }
 }
 
-/// A task that has ended.
-#[derive(Debug)]
+/// A task that has ended, as whoever waits for it by name sees it.
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Its work, and that of its children.
     pub work: Cost,
-    line: Line,
-    span: Cost,
     burdened: Cost,
+    inside: Inside,
+}
+
+/// A task that has ended, for a scope: it may have moved between threads, so everything is added up.
+#[derive(Debug)]
+pub struct Spawned {
+    outcome: Outcome,
     origin: Option<Arc<Point>>,
     end: Cost,
     end_burdened: Cost,
-    forks: u64,
-}
-
-impl Outcome {
-    /// The task's own span.
-    pub fn span(&self) -> Cost {
-        self.span
-    }
 }
 
 /// The on-work profile of one worker: all invocations that ended on it.
 #[derive(Debug, Default)]
 pub struct Books {
     records: Vec<Record>,
+    /// Forks, counted by their ends: one for each task of a join, two for a task that was spawned.
+    pub halves: u64,
 }
 
 impl Books {
-    /// Adds what an invocation measured.
     #[inline]
-    fn add(&mut self, site: Site, record: &Record) {
+    fn of(&mut self, site: Site) -> &mut Record {
         if self.records.len() <= site as usize {
-            self.records.resize(site as usize + 1, Record::default());
+            self.grow(site);
         }
-        self.records[site as usize] += record;
+        &mut self.records[site as usize]
+    }
+
+    #[cold]
+    fn grow(&mut self, site: Site) {
+        self.records.resize(site as usize + 1, Record::default());
     }
 
     /// Adds those of another worker.
     pub fn merge(&mut self, other: &Books) {
-        other.records.iter().zip(0..).for_each(|(r, site)| self.add(site, r));
+        other.records.iter().zip(0..).for_each(|(r, site)| *self.of(site) += r);
+        self.halves += other.halves;
     }
 
     /// By site.
@@ -141,9 +162,8 @@ impl Books {
 #[derive(Debug, Default)]
 pub struct Gather {
     work: Cost,
-    forks: u64,
     burdened: Cost,
-    longest: Option<Outcome>,
+    longest: Option<Spawned>,
     /// Details of heavy children that lost, relative to the scope's start.
     rivals: Option<Line>,
 }
@@ -152,12 +172,9 @@ pub struct Gather {
 #[derive(Debug)]
 pub struct Opened {
     line: Line,
-    origin: Option<Arc<Point>>,
-    scope: ScopeId,
     start: Cost,
     burdened: Cost,
-    cut_span: Cost,
-    cut_local: Cost,
+    cut: Option<Box<Cut>>,
 }
 
 impl Task {
@@ -170,17 +187,16 @@ impl Task {
         Self {
             site,
             entry,
-            work: 0,
-            local_work: 0,
+            way: 0,
+            strands: 0,
             line: Line::default(),
+            work: 0,
+            local: 0,
             burdened: 0,
             start,
             start_burdened,
-            origin: None,
-            scope: 0,
-            cut_span: 0,
-            cut_local: 0,
-            forks: 0,
+            floor: usize::MAX,
+            cut: None,
         }
     }
 
@@ -193,82 +209,136 @@ impl Task {
     /// The task executes.
     #[inline]
     pub fn strand(&mut self, cost: Cost) {
-        self.work += cost;
-        self.local_work += cost;
-        self.burdened += cost;
         self.line.strand(cost);
     }
 
     /// Length of the longest path from the start of the program to here.
     #[inline]
     pub fn now(&self) -> Cost {
-        self.start + self.cut_span + self.line.span()
+        self.start + self.cut_span() + self.line.span()
     }
 
+    #[inline]
+    fn cut_span(&self) -> Cost {
+        self.cut.as_ref().map_or(0, |c| c.span)
+    }
+
+    #[inline]
+    fn cut_local(&self) -> Cost {
+        self.cut.as_ref().map_or(0, |c| c.local)
+    }
+
+    #[inline]
     fn now_burdened(&self) -> Cost {
-        self.start_burdened + self.burdened
+        self.start_burdened + self.burdened + self.line.local()
     }
 
     /// Work of this task so far.
     pub fn work(&self) -> Cost {
-        self.work
+        self.work + self.line.local()
     }
 
-    /// The task ends.
+    /// The line is about to be put aside: what it did itself is done.
+    fn keep_own(&mut self) {
+        let own = self.line.local();
+        self.work += own;
+        self.local += own;
+        self.burdened += own;
+    }
+
+    /// The task starts, or goes on, on a thread whose nodes are in `arena`. What was there where it was before.
     #[inline]
-    pub fn finish(mut self, books: &mut Books, scale: Scale) -> Outcome {
-        let span = self.cut_span + self.line.span();
-        let local = self.cut_local + self.line.local();
-        let mut record = record(&self.entry, self.work, span, (self.local_work, local));
-        books.add(self.site, &record);
-        // Strands before the last cut are in the points.
-        record.local.span = self.line.local();
-        record.local.work -= self.cut_local;
-        let (end, end_burdened) = (self.now(), self.now_burdened());
-        self.line.close(self.site, &record, scale);
-        Outcome {
-            work: self.work,
-            line: self.line,
-            span,
-            burdened: self.burdened,
-            origin: self.origin,
-            end,
-            end_burdened,
-            forks: self.forks,
+    pub fn on(&mut self, arena: &Arena) -> usize {
+        core::mem::replace(&mut self.floor, arena.len())
+    }
+
+    /// The task leaves the thread whose nodes are in `arena`, for one where `floor` is what [`on`](Self::on) said.
+    pub fn moved(&mut self, scale: Scale, arena: &mut Arena, floor: usize) {
+        self.fold(scale, arena);
+        self.floor = floor;
+    }
+
+    /// Adds up what ended in this task, before it goes on elsewhere.
+    pub fn settle(&mut self, scale: Scale, arena: &mut Arena) {
+        self.line.fold(self.site, scale, arena);
+    }
+
+    /// The task ends, on the thread of who waits for it, and leaves its outcome in `out`.
+    #[inline]
+    pub fn finish(&mut self, books: &mut Books, scale: Scale, arena: &mut Arena, out: &mut Outcome) {
+        if self.cut.is_some() {
+            *out = self.finish_apart(books, scale, arena).outcome;
+            books.halves += 1;
+            return;
         }
+        let own = self.line.local();
+        let (all, local) = ((self.work + own, self.line.span()), (self.local + own, own));
+        add(books.of(self.site), &self.entry, all, local);
+        books.halves += 1;
+        out.work = all.0;
+        out.burdened = self.burdened + own;
+        self.line.close(self.site, Node::new(self.site, self.entry, all, local), scale, arena);
+        self.line.take_into(&mut out.inside);
+    }
+
+    /// The task ends, and its nodes are not where they are looked for.
+    pub fn finish_apart(&mut self, books: &mut Books, scale: Scale, arena: &mut Arena) -> Spawned {
+        let (cut_span, cut_local) = (self.cut_span(), self.cut_local());
+        let own = self.line.local();
+        let all = (self.work + own, cut_span + self.line.span());
+        let local = (self.local + own, cut_local + own);
+        add(books.of(self.site), &self.entry, all, local);
+        let mut record = record(&self.entry, all, local);
+        // Strands before the last cut are in the points.
+        record.local.span = own;
+        record.local.work -= cut_local;
+        let (end, end_burdened) = (self.now(), self.now_burdened());
+        let burdened = self.burdened + own;
+        self.line.close_record(self.site, &record, scale, arena);
+        arena.truncate(self.floor);
+        let origin = self.cut.take().and_then(|c| c.origin);
+        let mut outcome = Outcome { work: all.0, burdened, inside: Inside::default() };
+        self.line.take_into(&mut outcome.inside);
+        Spawned { outcome, origin, end, end_burdened }
     }
 
     /// Waits for two children that started here.
     #[inline]
-    pub fn join(&mut self, a: Outcome, b: Outcome, burden: Cost, scale: Scale) {
+    pub fn join(&mut self, a: &mut Outcome, b: &mut Outcome, burden: Cost, scale: Scale, arena: &mut Arena) {
         self.work += a.work + b.work;
-        self.forks += a.forks + b.forks + 1;
         self.burdened += a.burdened.max(b.burdened) + burden;
-        self.line.append(a.line.max(b.line, self.site, scale), self.site, scale);
+        self.line.append_longer(&mut a.inside, &mut b.inside, self.site, scale, arena);
+        if arena.len() > self.floor.saturating_add(NODES_MAX) {
+            self.fold(scale, arena);
+        }
     }
 
     /// Waits for one child that started here: a call.
-    pub fn returned(&mut self, child: Outcome, scale: Scale) {
+    pub fn returned(&mut self, child: Outcome, scale: Scale, arena: &mut Arena) {
         self.work += child.work;
-        self.forks += child.forks;
         self.burdened += child.burdened;
-        self.line.append(child.line, self.site, scale);
+        self.line.append(child.inside.into(), self.site, scale, arena);
+        if arena.len() > self.floor.saturating_add(NODES_MAX) {
+            self.fold(scale, arena);
+        }
+    }
+
+    /// Adds up what ended in this task, and forgets the nodes.
+    #[cold]
+    fn fold(&mut self, scale: Scale, arena: &mut Arena) {
+        self.line.fold(self.site, scale, arena);
+        arena.truncate(self.floor);
     }
 
     /// Opens a scope.
-    pub fn open(&mut self, scope: ScopeId) -> Opened {
-        let opened = Opened {
-            start: self.now(),
-            burdened: self.now_burdened(),
-            line: core::mem::take(&mut self.line),
-            origin: self.origin.take(),
-            scope: self.scope,
-            cut_span: self.cut_span,
-            cut_local: self.cut_local,
-        };
-        self.cut_span += opened.line.span();
-        self.cut_local += opened.line.local();
-        self.scope = scope;
+    pub fn open(&mut self, scope: ScopeId, scale: Scale, arena: &mut Arena) -> Opened {
+        self.line.fold(self.site, scale, arena);
+        let (start, burdened) = (self.now(), self.now_burdened());
+        self.keep_own();
+        let opened = Opened { start, burdened, line: core::mem::take(&mut self.line), cut: self.cut.take() };
+        let (span, local) = opened.cut.as_ref().map_or((0, 0), |c| (c.span, c.local));
+        let (span, local) = (span + opened.line.span(), local + opened.line.local());
+        self.cut = Some(Box::new(Cut { origin: None, scope, span, local }));
         opened
     }
 
@@ -280,8 +350,9 @@ impl Task {
         opened: Cost,
         body: bool,
         costs: (Cost, Scale),
+        arena: &mut Arena,
     ) -> Task {
-        self.seed(invocation, scope, opened, body, costs).task()
+        self.seed(invocation, scope, opened, body, costs, arena).task()
     }
 
     /// The start of tasks spawned here into `scope`, which opened at `opened` on the path from the program's
@@ -293,27 +364,31 @@ impl Task {
         opened: Cost,
         body: bool,
         (burden, scale): (Cost, Scale),
+        arena: &mut Arena,
     ) -> Seed {
         let (at, at_burdened) = (self.now(), self.now_burdened());
-        let point = if self.scope == scope {
-            self.cut(body, scale)
+        let point = if self.cut.as_ref().is_some_and(|c| c.scope == scope) {
+            self.cut(body, scale, arena)
         } else {
             let mut line = Line::default();
             line.strand(at.saturating_sub(opened));
             Arc::new(Point { before: None, line, owner: self.site, body: false })
         };
         self.burdened += burden;
-        Seed { site, entry, scope, at, at_burdened: at_burdened + burden, point }
+        Seed { site, entry, scope, at, at_burdened: at_burdened + burden, point, way: 0 }
     }
 
-    fn cut(&mut self, body: bool, scale: Scale) -> Arc<Point> {
+    fn cut(&mut self, body: bool, scale: Scale, arena: &mut Arena) -> Arc<Point> {
+        self.keep_own();
         let mut line = core::mem::take(&mut self.line);
-        self.cut_span += line.span();
-        self.cut_local += line.local();
-        if let Some(same) = self.origin.as_ref().filter(|_| line.is_empty()) {
+        line.fold(self.site, scale, arena);
+        let cut = self.cut.get_or_insert_default();
+        cut.span += line.span();
+        cut.local += line.local();
+        if let Some(same) = cut.origin.as_ref().filter(|_| line.is_empty()) {
             return same.clone(); // nothing happened since
         }
-        let mut before = self.origin.take();
+        let mut before = cut.origin.take();
         // Points that nobody refers to any more become part of this one.
         while let Some(mut free) = before
             .take_if(|p| p.body == body && p.owner == self.site)
@@ -321,53 +396,55 @@ impl Task {
         {
             before = free.before.take();
             let mut first = core::mem::take(&mut free.line);
-            first.append(line, self.site, scale);
+            first.append(line, self.site, scale, arena);
             line = first;
         }
         let point = Arc::new(Point { before, line, owner: self.site, body });
-        self.origin = Some(point.clone());
+        cut.origin = Some(point.clone());
         point
     }
 
     /// Closes a scope: waits for all its children.
-    pub fn close(&mut self, opened: Opened, gather: Gather, scale: Scale) {
+    pub fn close(&mut self, opened: Opened, gather: Gather, scale: Scale, arena: &mut Arena) {
+        let (body_end, body_end_burdened) = (self.now(), self.now_burdened());
+        self.keep_own();
         self.work += gather.work;
-        self.forks += gather.forks;
-        let body_end = self.now();
-        let end_burdened = self.now_burdened().max(gather.burdened);
-        self.burdened += end_burdened - self.now_burdened();
+        self.burdened += gather.burdened.saturating_sub(body_end_burdened);
         let mut path = core::mem::take(&mut self.line);
-        let mut origin = self.origin.take();
+        let mut origin = self.cut.take().and_then(|c| c.origin);
         let body = gather.longest.as_ref().is_none_or(|c| c.end <= body_end);
         let (mut loser, mut loser_origin) = (Line::default(), None);
         if let Some(child) = gather.longest {
+            let line = Line::from(child.outcome.inside);
             (loser, loser_origin) = if body {
-                (child.line, child.origin)
+                (line, child.origin)
             } else {
-                (core::mem::replace(&mut path, child.line), core::mem::replace(&mut origin, child.origin))
+                (core::mem::replace(&mut path, line), core::mem::replace(&mut origin, child.origin))
             };
         }
-        let mut through = self.assemble(origin, path, scale);
+        let mut through = self.assemble(origin, path, scale, arena);
         if through.span() >= scale.heavy {
-            let mut second = self.assemble(loser_origin, loser, scale);
-            let second = core::mem::take(second.detailed(self.site, scale));
             let own = self.site;
-            through.detailed(own, scale).rival(&second, None);
+            let mut second = self.assemble(loser_origin, loser, scale, arena);
+            let second = core::mem::take(second.detailed(own, scale, arena));
+            through.detailed(own, scale, arena).rival(&second, None);
             if let Some(mut rivals) = gather.rivals {
-                let rivals = core::mem::take(rivals.detailed(own, scale));
-                through.detailed(own, scale).rival(&rivals, None);
+                let rivals = core::mem::take(rivals.detailed(own, scale, arena));
+                through.detailed(own, scale, arena).rival(&rivals, None);
             }
         }
+        self.cut = opened.cut;
         self.line = opened.line;
-        self.origin = opened.origin;
-        self.scope = opened.scope;
-        self.cut_span = opened.cut_span;
-        self.cut_local = opened.cut_local;
-        self.line.append(through, self.site, scale);
+        self.line.append(through, self.site, scale, arena);
+        // What is on the line again was kept before.
+        let own = self.line.local();
+        self.work -= own;
+        self.local -= own;
+        self.burdened -= own;
     }
 
     /// The path from the scope's start over the points to the end of `last`.
-    fn assemble(&self, origin: Option<Arc<Point>>, last: Line, scale: Scale) -> Line {
+    fn assemble(&self, origin: Option<Arc<Point>>, last: Line, scale: Scale, arena: &mut Arena) -> Line {
         let mut chain = Vec::new();
         let mut at = origin;
         while let Some(point) = at {
@@ -382,20 +459,64 @@ impl Task {
                 Err(shared) => shared.line.clone(),
             };
             if !body {
-                piece.seal(owner, scale);
+                piece.seal(owner, scale, arena);
             }
-            path.append(piece, self.site, scale);
+            path.append(piece, self.site, scale, arena);
         }
-        path.append(last, self.site, scale);
+        path.append(last, self.site, scale, arena);
         path
+    }
+}
+
+/// Where a task ended, for tasks that wait for it without being its parent.
+#[derive(Debug, Clone)]
+pub struct Finish {
+    end: Cost,
+    end_burdened: Cost,
+    point: Arc<Point>,
+}
+
+impl Spawned {
+    /// Its end. What led to it is copied: it may be on the longest path by itself as well.
+    pub fn finish(&self, owner: Site) -> Finish {
+        let line = Line::from(self.outcome.inside.clone());
+        let point = Point { before: self.origin.clone(), line, owner, body: true };
+        Finish { end: self.end, end_burdened: self.end_burdened, point: Arc::new(point) }
+    }
+}
+
+impl Task {
+    /// The task, which has not started, waits for others of its scope: it starts where the last of them ended, if that is
+    /// later than where it was spawned.
+    pub fn after<'a>(&mut self, others: impl Iterator<Item = &'a Finish>) {
+        for other in others {
+            self.start_burdened = self.start_burdened.max(other.end_burdened);
+            if other.end > self.start {
+                self.start = other.end;
+                self.cut.get_or_insert_default().origin = Some(other.point.clone());
+            }
+        }
+    }
+}
+
+impl Outcome {
+    /// It owns nothing.
+    #[inline]
+    pub fn is_light(&self) -> bool {
+        self.inside.is_light()
+    }
+}
+
+impl From<Spawned> for Outcome {
+    fn from(child: Spawned) -> Outcome {
+        child.outcome
     }
 }
 
 impl Gather {
     /// A child of the scope that opened at `opened` ends. `burden` is what its fork costs.
-    pub fn add(&mut self, child: Outcome, opened: Cost, scale: Scale) {
-        self.work += child.work;
-        self.forks += child.forks + 1;
+    pub fn add(&mut self, child: Spawned, opened: Cost, scale: Scale, arena: &mut Arena) {
+        self.work += child.outcome.work;
         self.burdened = self.burdened.max(child.end_burdened);
         let loser = match &mut self.longest {
             Some(longest) if child.end <= longest.end => Some(child),
@@ -403,14 +524,14 @@ impl Gather {
         };
         // A loser may be the longest if a site were faster. Its way to the spawn is not worth a copy: what
         // matters is its own part, after a start that no site's speed changes.
-        if let Some(mut loser) = loser.filter(|l| l.line.detail().is_some()) {
+        if let Some(mut loser) = loser.filter(|l| l.outcome.inside.detail().is_some()) {
             let mut whole = Line::default();
-            let before = (loser.end - opened).saturating_sub(loser.line.span());
+            let before = (loser.end - opened).saturating_sub(loser.outcome.inside.span);
             whole.strand(before);
-            whole.seal(ROOT, scale);
-            whole.append(core::mem::take(&mut loser.line), ROOT, scale);
+            whole.seal(ROOT, scale, arena);
+            whole.append(core::mem::take(&mut loser.outcome.inside).into(), ROOT, scale, arena);
             self.rivals = Some(match self.rivals.take() {
-                Some(rivals) => rivals.max(whole, ROOT, scale),
+                Some(rivals) => rivals.max(whole, ROOT, scale, arena),
                 None => whole,
             });
         }
@@ -432,10 +553,10 @@ impl Opened {
 
 impl Outcome {
     /// The program's totals, if this is the root's outcome.
-    pub fn totals(self, books: Books, sites: usize) -> crate::serial::Totals {
-        let forks = self.forks;
-        let totals =
-            crate::serial::Totals::new(self.work, self.burdened, self.line, books.into_records(sites));
+    pub fn totals(self, books: Books, sites: usize, arena: &mut Arena) -> crate::serial::Totals {
+        let forks = books.halves / 2;
+        let on_work = books.into_records(sites);
+        let totals = crate::serial::Totals::new(self.work, self.burdened, self.inside.into(), on_work, arena);
         crate::serial::Totals { spawns: forks, syncs: forks, ..totals }
     }
 }

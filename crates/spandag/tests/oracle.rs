@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use program::{Naive, Op, Path, Random, cilk, func, stealing};
 use proptest::prelude::*;
 use spandag::serial::{How, Stack, Totals};
-use spandag::task::{Books, Gather, Outcome, Task};
-use spandag::{Contexts, Cost, Record, Scale, Site};
+use spandag::task::{Books, Gather, Outcome, Spawned, Task};
+use spandag::{Arena, Contexts, Cost, Record, Scale, Site};
 
 fn nonzero(records: &[Record]) -> BTreeMap<Site, Record> {
     records.iter().zip(0..).filter(|(r, _)| !r.is_empty()).map(|(r, s)| (s, *r)).collect()
@@ -79,6 +79,7 @@ struct Pool {
     sites: usize,
     heavy: Cost,
     scopes: usize,
+    arena: Arena,
 }
 
 type Pending<'a> = Vec<(Task, &'a [Op])>;
@@ -93,9 +94,20 @@ impl Pool {
         parent.child(site, entry)
     }
 
-    fn finish(&mut self, task: Task) -> Outcome {
-        let worker = self.random.below(3) as usize;
-        task.finish(&mut self.books[worker], Scale { sites: self.sites, heavy: self.heavy })
+    /// Either on the thread of its parent, or not.
+    fn finish(&mut self, mut task: Task) -> Outcome {
+        if self.random.below(2) == 0 {
+            return self.finish_apart(task).into();
+        }
+        let (worker, scale) = (self.random.below(3) as usize, self.scale());
+        let mut out = Outcome::default();
+        task.finish(&mut self.books[worker], scale, &mut self.arena, &mut out);
+        out
+    }
+
+    fn finish_apart(&mut self, mut task: Task) -> Spawned {
+        let (worker, scale) = (self.random.below(3) as usize, self.scale());
+        task.finish_apart(&mut self.books[worker], scale, &mut self.arena)
     }
 
     fn run<'a>(
@@ -109,26 +121,33 @@ impl Pool {
                 Op::Work(cost) => task.strand(*cost),
                 Op::Call(site, ops) => {
                     let mut child = self.child(task, *site);
+                    child.on(&self.arena);
                     self.run(&mut child, ops, &mut None);
                     let outcome = self.finish(child);
-                    task.returned(outcome, self.scale());
+                    task.returned(outcome, self.scale(), &mut self.arena);
                 }
                 Op::Join((a, a_ops), (b, b_ops)) => {
-                    let (mut a, mut b) = (self.child(task, *a), self.child(task, *b));
-                    if self.random.below(2) == 0 {
-                        self.run(&mut a, a_ops, &mut None);
-                        self.run(&mut b, b_ops, &mut None);
+                    let first_a = self.random.below(2) == 0;
+                    let (a, b) = (self.child(task, *a), self.child(task, *b));
+                    let mut run = |mut child: Task, ops: &'a [Op]| {
+                        child.on(&self.arena);
+                        self.run(&mut child, ops, &mut None);
+                        self.finish(child)
+                    };
+                    let (mut a, mut b) = if first_a {
+                        let a = run(a, a_ops);
+                        (a, run(b, b_ops))
                     } else {
-                        self.run(&mut b, b_ops, &mut None);
-                        self.run(&mut a, a_ops, &mut None);
-                    }
-                    let (a, b) = (self.finish(a), self.finish(b));
-                    task.join(a, b, 0, self.scale());
+                        let b = run(b, b_ops);
+                        (run(a, a_ops), b)
+                    };
+                    task.join(&mut a, &mut b, 0, self.scale(), &mut self.arena);
                 }
                 Op::Scope(ops) => {
                     self.scopes += 1;
                     let id = self.scopes;
-                    let opened = task.open(id);
+                    let scale = self.scale();
+                    let opened = task.open(id, scale, &mut self.arena);
                     let mut inner = Some((id, opened.at(), true, Vec::new()));
                     self.run(task, ops, &mut inner);
                     let (_, at, _, mut pending) = inner.take().expect("still there");
@@ -138,13 +157,14 @@ impl Pool {
                         // and children that spawn in turn come later.
                         let (mut child, ops) = pending.remove(0);
                         let mut deeper = Some((id, at, false, Vec::new()));
+                        child.on(&self.arena);
                         self.run(&mut child, ops, &mut deeper);
-                        let outcome = self.finish(child);
+                        let outcome = self.finish_apart(child);
                         let later = deeper.take().expect("still there").3;
                         pending.splice(0..0, later);
-                        gather.add(outcome, at, self.scale());
+                        gather.add(outcome, at, scale, &mut self.arena);
                     }
-                    task.close(opened, gather, self.scale());
+                    task.close(opened, gather, scale, &mut self.arena);
                 }
                 Op::Into(site, ops) => {
                     let entry = self.contexts.enter(task.entry.context, *site, func(*site));
@@ -155,6 +175,7 @@ impl Pool {
                         *at,
                         *body,
                         (0, Scale { sites: self.sites, heavy: self.heavy }),
+                        &mut self.arena,
                     );
                     pending.push((child, ops));
                 }
@@ -168,12 +189,21 @@ fn steal(ops: &[Op], seed: u64, heavy: Cost) -> Totals {
     let mut contexts = Contexts::default();
     let mut root = Task::root(&mut contexts);
     let books = (0..3).map(|_| Books::default()).collect();
-    let mut pool = Pool { contexts, books, random: Random(seed | 1), sites: 40, heavy, scopes: 0 };
+    let mut pool = Pool {
+        contexts,
+        books,
+        random: Random(seed | 1),
+        sites: 40,
+        heavy,
+        scopes: 0,
+        arena: Arena::default(),
+    };
+    root.on(&pool.arena);
     pool.run(&mut root, ops, &mut None);
     let outcome = pool.finish(root);
     let mut all = Books::default();
     pool.books.iter().for_each(|b| all.merge(b));
-    outcome.totals(all, 40)
+    outcome.totals(all, 40, &mut pool.arena)
 }
 
 /// What-ifs are exact for programs that do not spawn into scopes: of a scope's children that are not the longest,
@@ -191,7 +221,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn serial_execution(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(1 << 50)]) {
+    fn serial_execution(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(300), Just(1 << 50)]) {
         let ops = cilk(&mut Random(seed), if few { 4 } else { 30 }, 5);
         let mut stack = Stack::new(heavy, 0);
         serial(&mut stack, &ops);
@@ -199,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn work_stealing(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(1 << 50)]) {
+    fn work_stealing(seed in 1_u64.., few in any::<bool>(), heavy in prop_oneof![Just(0), Just(300), Just(1 << 50)]) {
         let ops = stealing(&mut Random(seed), if few { 4 } else { 30 }, 4, false);
         let totals = steal(&ops, seed.rotate_left(17), heavy);
         check(&ops, &totals, heavy == 0 && !spawns_into_scopes(&ops));
@@ -222,21 +252,22 @@ fn a_million_deep() {
     let mut contexts = Contexts::default();
     let scale = Scale { sites: 2, heavy: 1000 };
     let mut task = Task::root(&mut contexts);
-    let opened = task.open(1);
+    let mut arena = Arena::default();
+    let opened = task.open(1, scale, &mut arena);
     let mut gather = Gather::default();
     let entry = contexts.enter(task.entry.context, 1, 0);
     let mut children = Vec::new();
     for _ in 0..DEPTH {
         task.strand(1);
-        children.push(task.spawn((1, entry), 1, 0, true, (0, scale)));
+        children.push(task.spawn((1, entry), 1, 0, true, (0, scale), &mut arena));
     }
     let mut books = Books::default();
     for mut child in children {
         child.strand(1);
-        gather.add(child.finish(&mut books, scale), 0, scale);
+        gather.add(child.finish_apart(&mut books, scale, &mut arena), 0, scale, &mut arena);
     }
-    task.close(opened, gather, scale);
-    let outcome = task.finish(&mut books, scale);
-    let totals = outcome.totals(books, 2);
+    task.close(opened, gather, scale, &mut arena);
+    let outcome = Outcome::from(task.finish_apart(&mut books, scale, &mut arena));
+    let totals = outcome.totals(books, 2, &mut arena);
     assert_eq!((totals.work, totals.span), (2 * u64::from(DEPTH), u64::from(DEPTH) + 1));
 }

@@ -62,6 +62,8 @@ pub mod flags {
     pub const DEATH_SIGNAL: u32 = 64;
     /// Count by function.
     pub const FUNCTIONS: u32 = 128;
+    /// Keep each thread's number of instructions where the program can read it, and nothing else.
+    pub const RUNNING: u32 = 256;
     /// One instruction per block: slow, for finding mistranslations.
     pub const SINGLE: u32 = 32;
 }

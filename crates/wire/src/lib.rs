@@ -14,6 +14,7 @@ pub mod count;
 pub mod growth;
 pub mod idle;
 pub mod log;
+pub mod running;
 pub mod slab;
 
 /// Version of every layout in this crate.

@@ -13,3 +13,4 @@ mod mode;
 mod report;
 mod sample;
 mod signals;
+mod span;

@@ -5,7 +5,7 @@ export const VERSION = 1;
 
 export interface Summary {
   version: number;
-  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] }; idle?: { runs: IdleData[] } };
+  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] }; idle?: { runs: IdleData[] }; span?: { runs: SpanData[] } };
 }
 
 export interface IdleTree {
@@ -52,6 +52,46 @@ export interface IdleData {
     holders: [string[], number][];
   }[];
   sources: { file: string; lines: [number, number, number, string][] }[];
+}
+
+export interface SpanData {
+  program: string;
+  command: string[];
+  exit_code: number | null;
+  exit_signal: number | null;
+  started_unix_ms: number;
+  wall_ns: number;
+  cpu_ns: number;
+  problems: string[];
+  model: string;
+  unit: "ns" | "instructions" | "units";
+  work: number;
+  span: number;
+  burdened_span: number;
+  burden: number;
+  spawns: number;
+  threads: number;
+  repaired: number;
+  /** Processors, at least, at most. */
+  bounds: [number, number, number][];
+  /** Processors, wall time, speedup over one processor. */
+  measured: [number, number, number | null][];
+  sites: {
+    file: string[];
+    line: number[];
+    function: string[];
+    callee: string[];
+    kind: string[];
+    share: number[];
+    /** Count, work and span of top call site, top caller and local. */
+    on_work: number[][];
+    on_span: number[][];
+    what_if: [number, number, number][];
+    advice: (string | null)[];
+  };
+  /** Site, length, the part that is the site's own, strands. */
+  path: [number, number, number, number][];
+  excerpts: { routine: number; start: number; lines: string[] }[];
 }
 
 export interface RunData {

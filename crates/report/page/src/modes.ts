@@ -5,6 +5,7 @@ import { counts } from "./count/view.ts";
 import type { Summary } from "./data.ts";
 import { growth } from "./growth/view.ts";
 import { idle } from "./idle/view.ts";
+import { span } from "./span/view.ts";
 
 export interface View {
   readonly element: HTMLElement;
@@ -22,4 +23,4 @@ export interface Mode {
   mount(summary: Summary): Promise<View>;
 }
 
-export const MODES: readonly Mode[] = [growth, counts, idle];
+export const MODES: readonly Mode[] = [growth, counts, idle, span];

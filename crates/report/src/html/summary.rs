@@ -16,6 +16,7 @@ use super::columns;
 use super::counts::CountMode;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
 use super::idleness::IdleMode;
+use super::spans::SpanMode;
 use super::{Page, PageRun, routine_id};
 
 /// Version of the agreement between this module and the page's `data.ts`.
@@ -39,6 +40,8 @@ struct Modes<'a> {
     count: Option<CountMode<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle: Option<IdleMode<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<SpanMode<'a>>,
 }
 
 #[derive(Serialize)]
@@ -165,6 +168,7 @@ impl<'a> Summary<'a> {
             growth: (!growth.is_empty()).then_some(GrowthMode { runs: growth }),
             count: CountMode::new(&page.count),
             idle: IdleMode::new(&page.idle),
+            span: SpanMode::new(&page.span),
         };
         Summary { version: VERSION, modes }
     }

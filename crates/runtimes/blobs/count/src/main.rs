@@ -5,7 +5,7 @@
 #[path = "../../image.rs"]
 mod image;
 
-use count_rt::{Count, CountFunctions};
+use count_rt::{Count, CountFunctions, Running};
 use wire::boot::{Boot, flags};
 
 /// Where the launcher points the program: `rdi` holds the boot block, the stack is a temporary one.
@@ -16,6 +16,8 @@ extern "C" fn _start(boot: *const Boot) -> ! {
     unsafe {
         if (*boot).flags & flags::FUNCTIONS != 0 {
             engine::boot::boot(boot, |b| CountFunctions::new(b))
+        } else if (*boot).flags & flags::RUNNING != 0 {
+            engine::boot::boot(boot, |b| Running::new(b))
         } else {
             engine::boot::boot(boot, |b| Count::new(b))
         }

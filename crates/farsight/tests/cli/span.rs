@@ -1,0 +1,93 @@
+//! `farsight span` on programs whose work and span are known by construction; costs are instructions, so that other load
+//! on the machine changes nothing.
+
+use serde_json::Value;
+
+use crate::farsight::Folder;
+
+/// Compiles a program of the span mode's own with `farsight cc`.
+fn compile(folder: &Folder, name: &str) -> String {
+    let source = format!("{}/../../test-programs/span/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let out = folder.path(name).display().to_string();
+    folder.run(&["cc", "-O2", "-g", "-o", &out, &source]).exits(0);
+    out
+}
+
+fn profile(folder: &Folder, flags: &[&str], command: &[&str]) -> Value {
+    let mut args = vec!["span", "-q", "--json", "out.json"];
+    args.extend(flags);
+    args.push("--");
+    args.extend(command);
+    folder.run(&args).exits(0);
+    let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+#[test]
+fn instructions_are_the_same_in_every_run() {
+    let folder = Folder::new();
+    let program = compile(&folder, "fib");
+    let flags = ["--cost", "instructions", "-o", "/dev/null"];
+    let [a, b] = [0, 1].map(|_| profile(&folder, &flags, &[&program, "16"]));
+    assert_eq!(a["unit"], "instructions");
+    for part in ["work", "span", "burdened_span", "spawns", "sites", "critical_path"] {
+        assert_eq!(a[part], b[part], "{part}");
+    }
+    // fib(16) is invoked 3193 times, at some twenty instructions each; fib(15) lies on the longest path, and so on.
+    let (work, span) = (number(&a["work"]), number(&a["span"]));
+    assert!((3193.0 * 8.0..3193.0 * 60.0).contains(&work), "{work}");
+    assert!(span < work / 4.0, "{span} of {work}");
+}
+
+#[test]
+fn equal_strands_give_the_parallelism_that_they_must() {
+    let folder = Folder::new();
+    let program = compile(&folder, "dag");
+    let flags = ["--cost", "instructions", "-o", "/dev/null"];
+    for (shape, n, work, span) in [
+        ("tree", "5", 32.0, 1.0),
+        ("chain", "9", 9.0, 9.0),
+        ("loop", "20", 20.0, 1.0),
+        ("pipeline", "4", 24.0, 12.0),
+    ] {
+        let document = profile(&folder, &flags, &[&program, shape, n, "50000"]);
+        let sites = document["sites"].as_array().expect("sites");
+        let call = |s: &&Value| s["function"] == "main" && s["callee"] != "strand_ns";
+        let graph = &sites.iter().find(call).unwrap_or_else(|| panic!("{document:#}"))["on_work"];
+        let (w, s) = (number(&graph["work"]), number(&graph["span"]));
+        // A strand is a loop of four instructions.
+        assert!((w / (work * 200_000.0) - 1.0).abs() < 0.02, "{shape}: work {w}");
+        assert!((s / (span * 200_000.0) - 1.0).abs() < 0.02, "{shape}: span {s}");
+    }
+}
+
+#[test]
+fn tables_and_the_page_hold_every_site() {
+    let folder = Folder::new();
+    let program = compile(&folder, "fib");
+    let flags = ["--cost", "instructions", "-o", "fib.farsight", "--html", "fib.html"];
+    let document = profile(&folder, &flags, &[&program, "10"]);
+    let sites = document["sites"].as_array().expect("sites").len();
+    let table = folder.run(&["export", "--format", "csv", "-o", "-", "fib.farsight"]).exits(0);
+    let table = table.prints(&["file,line,call site,function type,work on work", "local count on span"]);
+    assert_eq!(table.stdout.lines().count(), sites + 1);
+    folder
+        .run(&["export", "--format", "cilkscale", "-o", "-", "fib.farsight"])
+        .exits(0)
+        .prints(&["tag,work (instructions),span (instructions),parallelism", "fib,"]);
+    let page = std::fs::read_to_string(folder.path("fib.html")).expect("the page was written");
+    assert!(page.contains("<title>fib · Farsight</title>"));
+}
+
+#[test]
+fn a_program_without_a_parallel_runtime_is_one_strand() {
+    let folder = Folder::new();
+    folder
+        .run(&["span", "--cost", "instructions", "-o", "/dev/null", "--", "true"])
+        .exits(0)
+        .prints(&["parallelism 1.0", "No parallel runtime was seen"]);
+}
