@@ -2,28 +2,27 @@
 //!
 //! | event | what happens |
 //! |---|---|
-//! | sample | attributed; on the selected target it earns; then debts are served |
+//! | sample | attributed and counted; on the selected target it is to be earned; then debts are served |
+//! | before taking a lock | debts are served, because others may wait for the lock once it is held |
 //! | before waking others, ending, creating a thread | debts are served, so that whoever is woken inherits none |
 //! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
 //! | after it | excused from what accrued meanwhile; never a pause, a lock may be held |
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
 
 use crate::attribute::{Found, attribute};
-use crate::ledger::{self, Ledger};
+use crate::ledger::{Beginner, Ledger, Place, event};
+use crate::woken::{self, By};
 use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
+    AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
     sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
-use wire::causal::{Shared, ThreadCell, controlled, epoch, flags, pack, state};
+use wire::causal::{Shared, ThreadCell, epoch, flags, pack, state};
 
 /// Longest wait for the experimenter's go, in steps of 100 us.
 const GO_STEPS_MAX: u32 = 100_000;
-/// An input that took less was there already: nobody was waited for.
-const WAIT_MIN_NS: u64 = 20_000;
-
 /// A sample stands for no more than this many times its CPU time.
 const STRETCH_MAX: u64 = 20;
 
@@ -41,11 +40,13 @@ static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
 impl Hooks for Causal {
     type Local = Local;
     const INTEREST: Interest = Interest::SYNC
+        .and(Interest::LOCKS)
         .and(Interest::WAKES)
         .and(Interest::SLEEP)
         .and(Interest::POLL)
         .and(Interest::IO)
-        .and(Interest::CHILD);
+        .and(Interest::CHILD)
+        .and(Interest::TAKES);
 
     fn new_local() -> Local {
         Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()) }
@@ -78,13 +79,28 @@ impl Hooks for Causal {
     }
 
     #[inline(always)]
-    fn before_wake(thread: &Thread<Local>, wake: Wake) {
-        let Some(shared) = shared::get() else { return };
-        if shared.hot.global.load(Relaxed) != thread.local().ledger.paid() {
+    fn before_take(thread: &Thread<Local>) {
+        if let Some(shared) = shared::get()
+            && thread.local().ledger.may_owe(shared)
+        {
             settle(thread, shared);
         }
-        if wake.kind == WakeKind::Output {
-            ledger::output(shared);
+    }
+
+    #[inline(always)]
+    fn before_wake(thread: &Thread<Local>, wake: Wake) {
+        let Some(shared) = shared::get() else { return };
+        let waited_for = shared.counts.waiting.load(Relaxed) != 0 || wake.kind == WakeKind::Output;
+        if waited_for || thread.local().ledger.may_owe(shared) {
+            wakes(thread, shared, wake);
+        }
+        enter_segment(thread, shared, event::GAVE, wake.object);
+    }
+
+    #[inline(always)]
+    fn acquired(thread: &Thread<Local>, lock: Lock, contended: bool) {
+        if !contended && let Some(shared) = shared::get() {
+            enter_segment(thread, shared, event::GOT, lock.address);
         }
     }
 
@@ -96,9 +112,12 @@ impl Hooks for Causal {
         let for_thread = is_for_thread(wait.kind);
         thread.busy(|| {
             if for_thread {
-                thread.local().ledger.settle(shared);
+                thread.local().ledger.settle(shared, Place::Hook);
             }
             thread.local().ledger.wait_begins(shared, for_thread);
+            if listens(wait.kind) {
+                woken::listen(true);
+            }
         });
     }
 
@@ -108,28 +127,31 @@ impl Hooks for Causal {
             return;
         }
         thread.busy(|| {
-            let ledger = &thread.local().ledger;
-            let done = outcome == Outcome::Done;
-            ledger.wait_ends(shared, done && is_for_thread(wait.kind));
-            if done
-                && wait.kind == WaitKind::Input
-                && ledger.waited_ns() > WAIT_MIN_NS
-                && is_between_threads(wait.object as i32)
-            {
-                ledger.excuse_reader(shared);
+            if listens(wait.kind) {
+                woken::listen(false);
             }
+            let for_thread = is_for_thread(wait.kind);
+            let by = match wait.kind {
+                _ if outcome != Outcome::Done => By::Nobody,
+                WaitKind::Poll => By::Output,
+                WaitKind::Input if woken::is_between_threads(wait.object as i32) => By::Output,
+                _ if for_thread => By::Call(wait.object),
+                _ => By::Nobody,
+            };
+            thread.local().ledger.wait_ends(shared, wait.object, for_thread, by);
         });
     }
 
     fn thread_created(parent: &Thread<Local>) -> u64 {
         let Some(shared) = shared::get() else { return 0 };
         settle(parent, shared);
-        parent.local().ledger.paid()
+        // What the parent still owes is less than a pause is worth; what it earns meanwhile is not the child's debt.
+        shared.global_at(pause::now_ns())
     }
 
     fn thread_started(thread: &Thread<Local>, origin: Origin) {
         let Some(shared) = shared::get() else { return };
-        let now = shared.hot.global.load(Relaxed);
+        let now = shared.global_at(pause::now_ns());
         let paid = match origin {
             // It inherits its parent's account; what accrued since is its own.
             Origin::Created(paid) => paid,
@@ -138,7 +160,9 @@ impl Hooks for Causal {
         };
         let local = thread.local();
         let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        local.ledger.begin(shared, paid, thread.tid(), cpu_ns);
+        let beginner =
+            Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
+        local.ledger.begin(shared, paid, beginner, cpu_ns);
         let count = match local.sampler.start() {
             Backend::Perf => &shared.counts.perf_threads,
             Backend::Timer => &shared.counts.timer_threads,
@@ -150,8 +174,9 @@ impl Hooks for Causal {
     fn thread_ended(thread: &Thread<Local>) {
         let Some(shared) = shared::get() else { return };
         thread.local().sampler.stop();
-        settle(thread, shared);
-        thread.local().ledger.end(shared);
+        thread.busy(|| thread.local().ledger.end(shared));
+        // SAFETY: no preconditions. Who joins waits for this number.
+        woken::leave_word(unsafe { libc::pthread_self() } as usize, shared.global_at(pause::now_ns()));
     }
 
     fn forked(_: Option<&Thread<Local>>) -> AfterFork {
@@ -209,16 +234,12 @@ impl Sampled for Causal {
             };
             if !local.ledger.sample_is_ours(passed_ns) {
                 counts.samples.fetch_add(1, Relaxed);
+                let target = if let Found::Target(target) = found { target } else { 0 };
+                local.ledger.sampled(shared, target, stretch(passed_ns));
                 match found {
                     Found::Target(target) => {
                         if let Some(count) = shared.samples.get(target as usize) {
                             count.fetch_add(1, Relaxed);
-                        }
-                        let control = shared.hot.control.load(Acquire);
-                        let (of, permille, selected) = controlled(control);
-                        let alive = pause::now_ns() < shared.hot.until_ns.load(Relaxed);
-                        if selected == target && alive && of == epoch(shared.hot.global.load(Relaxed)) {
-                            local.ledger.earn(shared, stretch(passed_ns) * u64::from(permille) / 1000);
                         }
                     }
                     Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
@@ -226,8 +247,15 @@ impl Sampled for Causal {
                     Found::Unresolved => drop(counts.unresolved.fetch_add(1, Relaxed)),
                 }
             }
-            local.ledger.settle(shared);
+            local.ledger.settle(shared, Place::Handler);
         });
+    }
+}
+
+#[inline(always)]
+fn enter_segment(thread: &Thread<Local>, shared: &Shared, event: u64, object: usize) {
+    if !thread.is_busy() {
+        thread.busy(|| thread.local().ledger.enter_segment(shared, event, object));
     }
 }
 
@@ -235,7 +263,19 @@ impl Sampled for Causal {
 #[inline(never)]
 fn settle(thread: &Thread<Local>, shared: &Shared) {
     if !thread.is_busy() {
-        thread.busy(|| thread.local().ledger.settle(shared));
+        thread.busy(|| thread.local().ledger.settle(shared, Place::Hook));
+    }
+}
+
+/// Serves all debts, then leaves word for who is woken.
+#[cold]
+#[inline(never)]
+fn wakes(thread: &Thread<Local>, shared: &Shared, wake: Wake) {
+    settle(thread, shared);
+    if wake.kind != WakeKind::Output {
+        woken::leave_word(wake.object, shared.global_at(pause::now_ns()));
+    } else if woken::are_listeners() {
+        woken::output(wake.object as i32, shared.global_at(pause::now_ns()));
     }
 }
 
@@ -271,32 +311,9 @@ fn is_for_thread(kind: WaitKind) -> bool {
     }
 }
 
-/// Whether a descriptor is one that threads of one program talk through: a pipe, an event counter, a local socket.
-fn is_between_threads(fd: i32) -> bool {
-    // SAFETY: plain data, filled by the call.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: the record is live.
-    if unsafe { sys::raw(libc::SYS_fstat, [fd as usize, &raw mut stat as usize, 0, 0, 0, 0]) }.is_err() {
-        return false;
-    }
-    match stat.st_mode & libc::S_IFMT {
-        libc::S_IFIFO | 0 => true,
-        libc::S_IFSOCK => {
-            let (mut domain, mut len) = (0i32, 4u32);
-            let args = [
-                fd as usize,
-                libc::SOL_SOCKET as usize,
-                libc::SO_DOMAIN as usize,
-                &raw mut domain as usize,
-                &raw mut len as usize,
-                0,
-            ];
-            // SAFETY: both records are live.
-            let asked = unsafe { sys::raw(libc::SYS_getsockopt, args) };
-            asked.is_ok() && domain == libc::AF_UNIX
-        }
-        _ => false,
-    }
+/// Whether such a wait may end by another thread's output.
+fn listens(kind: WaitKind) -> bool {
+    matches!(kind, WaitKind::Input | WaitKind::Poll)
 }
 
 /// A cell for a new slot: a shared one while there are any, then one that nobody looks at.
@@ -321,6 +338,7 @@ fn cell() -> *mut ThreadCell {
                 tid: AtomicU32::new(0),
                 paid: AtomicU64::new(0),
                 spun_ns: AtomicU64::new(0),
+                earner: AtomicU64::new(0),
             };
             &raw const LAST as *mut ThreadCell
         }
