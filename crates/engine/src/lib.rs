@@ -30,6 +30,7 @@ mod edges;
 pub mod emit;
 pub mod engine;
 pub mod events;
+mod follow;
 #[cfg(test)]
 mod golden;
 mod handback;

@@ -24,6 +24,7 @@ use crate::client::Client;
 use crate::emit::reg;
 use crate::engine::{Engine, Shared};
 use crate::events::Thread;
+use crate::follow::Follow;
 use crate::kernel::{SIG_IGN, sig};
 use crate::region::Region;
 use crate::state::{ThreadState, off};
@@ -178,7 +179,11 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         nr::EXIT => thread::exit(shared, st, a),
         nr::EXIT_GROUP => {
             if !st.signals.vfork_child {
-                shared.lock.lock().client.process_end();
+                let mut e = shared.lock.lock();
+                e.client.process_end();
+                if let Some(follow) = Follow::new(&e.boot) {
+                    follow.ends(Some(a[0]));
+                }
             }
             // SAFETY: ends the process.
             unsafe { sys::call(n, a) }
@@ -303,13 +308,19 @@ fn getppid<C: Client>(shared: &Shared<C>) -> i64 {
     if r == i64::from(e.boot.launcher_pid) { e.boot.launcher_parent.into() } else { r }
 }
 
-/// `execve`: the new program starts without us. Ignored synchronous signals must be inherited as ignored.
+/// `execve`: the new program starts without us, or, where children are followed, gets the engine from the launcher.
+/// Ignored synchronous signals must be inherited as ignored, and blocked ones as blocked.
 fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]) -> i64 {
     let mut ignored = 0u64;
+    let follow;
     {
         let mut e = shared.lock.lock();
+        follow = Follow::new(&e.boot);
         if !st.signals.vfork_child {
             e.client.process_end();
+            if let Some(follow) = &follow {
+                follow.ends(None);
+            }
         }
         let actions = *e.actions(st);
         for s in (1..32u32).filter(|s| sig::SYNC & sig::bit(*s) != 0) {
@@ -319,8 +330,19 @@ fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]
             }
         }
     }
-    // SAFETY: the program's own call, passed on as it is.
-    let r = unsafe { sys::call(n, a) };
+    let awaited = follow.and_then(|f| f.before_exec(st, n, a));
+    // SAFETY: the kernel reads one word; then the program's own call, passed on as it is.
+    let r = unsafe {
+        const SETMASK: u64 = 2;
+        sys::call(nr::RT_SIGPROCMASK, [SETMASK, &raw const st.signals.mask as u64, 0, 8, 0, 0]);
+        sys::call(n, a)
+    };
+    if let Some(exec) = awaited {
+        exec.failed();
+    }
+    if st.pend == 0 {
+        signal::set_kernel_mask(st.signals.mask);
+    }
     if ignored != 0 {
         shared.lock.lock().take_sync_signals();
     }
