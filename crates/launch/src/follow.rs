@@ -366,7 +366,10 @@ fn look(id: libc::pid_t, first: bool) -> Seen {
     let ended = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         let peek = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-        libc::waitid(libc::P_PID, id as libc::id_t, &raw mut info, peek) == 0 && info.si_pid() == id
+        // (Stops of traced threads are reported whatever one asks for.)
+        libc::waitid(libc::P_PID, id as libc::id_t, &raw mut info, peek) == 0
+            && info.si_pid() == id
+            && [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED].contains(&info.si_code)
     };
     if ended && first {
         return Seen::Ended;
