@@ -55,3 +55,4 @@ pub mod thread;
 pub mod trampoline;
 pub mod translate;
 mod trust;
+mod vsyscall;

@@ -13,6 +13,7 @@ pub mod nr {
     pub const WRITE: u64 = 1;
     pub const OPEN: u64 = 2;
     pub const CLOSE: u64 = 3;
+    pub const FSTAT: u64 = 5;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
@@ -33,6 +34,7 @@ pub mod nr {
     pub const EXIT: u64 = 60;
     pub const KILL: u64 = 62;
     pub const SHMDT: u64 = 67;
+    pub const GETTIMEOFDAY: u64 = 96;
     pub const GETPPID: u64 = 110;
     pub const RT_SIGPENDING: u64 = 127;
     pub const RT_SIGTIMEDWAIT: u64 = 128;
@@ -41,6 +43,7 @@ pub mod nr {
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
+    pub const TIME: u64 = 201;
     pub const FUTEX: u64 = 202;
     pub const TGKILL: u64 = 234;
     pub const CLOCK_GETTIME: u64 = 228;
@@ -51,6 +54,7 @@ pub mod nr {
     pub const EPOLL_PWAIT: u64 = 281;
     pub const SIGNALFD4: u64 = 289;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const EXECVEAT: u64 = 322;
     pub const PKEY_MPROTECT: u64 = 329;

@@ -4,6 +4,7 @@ use crate::bug::Line;
 use crate::client::{Client, SlabLayout};
 use crate::engine::{Engine, Shared, entry};
 use crate::events::Events;
+use crate::follow::Follow;
 use crate::kernel::{SS_DISABLE, sig};
 use crate::state::{CLIENT_AREA_BYTES, CLIENT_AREA_OFFSET, ENGINE_STACK_TOP, ThreadState, off};
 use crate::sys::{self, mm, nr};
@@ -289,6 +290,11 @@ pub(crate) fn exit<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, 
     signal::block_all();
     if !st.signals.vfork_child {
         let mut e = shared.lock.lock();
+        if e.slabs.live() == 1
+            && let Some(follow) = Follow::new(&e.boot)
+        {
+            follow.ends(Some(a[0]));
+        }
         e.client.thread_end(st.this as u64, st.tid);
         e.slabs.give(st.slab);
         core::mem::forget(e);
