@@ -1,6 +1,7 @@
 /* Code at one address replaced by unmapping and mapping anew: MAP_FIXED over it, munmap + mmap, a file mapping,
  * MADV_DONTNEED, and a dual mapping written through its other address. Stale code must never run.
  * Answer: each step's own number, 200 rounds. */
+//@ limit-s: 300
 //@ stdout: fixed 200, anew 200, file 200, dropped 200, dual 200
 #include "../check.h"
 #include <setjmp.h>

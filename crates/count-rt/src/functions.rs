@@ -18,7 +18,7 @@ use crate::lookup::{self, Known};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
-use engine::client::{Client, StringCounters};
+use engine::client::{Client, Forked, StringCounters};
 use engine::events::{Emit, Events, SignalEntry, Thread};
 use engine::superblock::{Insn, Superblock};
 use engine::sys::{self, mm};
@@ -70,7 +70,7 @@ impl CountFunctions {
         // SAFETY: passed on.
         let count = unsafe { Count::with_counters(boot, FUNCTION_COUNTERS_MAX) };
         // SAFETY: passed on; nothing else uses the questions' place.
-        unsafe { lookup::start(boot.shared_base) };
+        unsafe { lookup::start(boot.shared_base, boot.launcher_pid) };
         CountFunctions {
             count,
             base: boot.shared_base,
@@ -130,6 +130,7 @@ impl CountFunctions {
 
 impl Client for CountFunctions {
     const EVENTS: Events = Events { calls: true, scratch: 1, ..Events::NONE };
+    const FOLLOWS_FORKS: bool = true;
 
     fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {
         let function = lookup::of(callee).function;
@@ -234,6 +235,26 @@ impl Client for CountFunctions {
             self.count.keep_counters(slab);
         }
         self.count.thread_end(slab, tid);
+    }
+
+    fn forked(&mut self, boot: &Boot, child: &Forked) {
+        let totals = (child.slab + TOTALS_OFFSET) as *mut ThreadTotals;
+        let frames = (child.slab + SHADOW_OFFSET) as *mut Frame;
+        // SAFETY: the slab of the only thread, which is here; frames are written up to the depth.
+        let (running, stack) = unsafe {
+            let depth = (*totals).depth as usize;
+            ((*totals).running, core::slice::from_raw_parts(frames, depth).to_vec())
+        };
+        self.count.forked(boot, child);
+        lookup::forked();
+        // What is active goes on being so, from here on. SAFETY: as above, in the new mapping.
+        unsafe {
+            (*totals).running = running;
+            (*totals).depth = stack.len() as u32;
+            for (i, frame) in stack.into_iter().enumerate() {
+                frames.add(i).write(Frame { entered: running, ..frame });
+            }
+        }
     }
 
     fn process_end(&mut self) {

@@ -23,7 +23,7 @@ pub use running::Running;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use engine::client::{Client, StringCounters};
+use engine::client::{Client, Forked, StringCounters};
 use engine::superblock::{Insn, Superblock};
 use iced_x86::{FlowControl, Mnemonic};
 use shared::Shared;
@@ -138,6 +138,8 @@ fn string_counters(count: &mut Count, insn: &Insn) -> Option<StringCounters> {
 }
 
 impl Client for Count {
+    const FOLLOWS_FORKS: bool = true;
+
     fn block(&mut self, sb: &Superblock) {
         self.prefix.clear();
         let mut d = ExitDesc::default();
@@ -184,6 +186,11 @@ impl Client for Count {
 
     fn thread_end(&mut self, slab: u64, tid: u32) {
         self.shared.thread_end(slab, tid);
+    }
+
+    fn forked(&mut self, _boot: &Boot, child: &Forked) {
+        self.shared.forked(child);
+        self.shared.thread_start(child.slab, child.tid, true);
     }
 
     fn handed_back(&mut self) {

@@ -2,7 +2,8 @@
 //!
 //! One question at a time goes through the shared header (`wire::count::Ask`). The launcher answers with the function's
 //! number and the range of addresses for which the answer holds. It knows symbols; we know when memory was remapped,
-//! and then forget and tell it to look again. Without a launcher there is no program: it dies with its launcher.
+//! and then forget and tell it to look again. A followed child may outlive the launcher: nobody answers then, and what it
+//! counts nobody reads.
 //!
 //! # Rules
 //! The lock is taken with the engine lock held or without it, never the other way round; questions are asked while
@@ -11,7 +12,7 @@
 use alloc::collections::BTreeMap;
 use core::sync::atomic::{AtomicU32, Ordering};
 use engine::lock::SpinLock;
-use engine::sys::{self, nr};
+use engine::sys::{self, errno, nr};
 use wire::count::{Ask, FUNCTIONS_MAX, Header};
 
 /// What is known of an address.
@@ -27,6 +28,7 @@ pub(crate) struct Known {
 
 struct Lookup {
     ask: *mut Ask,
+    launcher: u64,
     /// By first address; ranges do not overlap.
     ranges: BTreeMap<u64, Known>,
 }
@@ -35,13 +37,22 @@ struct Lookup {
 unsafe impl Send for Lookup {}
 
 static LOOKUP: SpinLock<Lookup> =
-    SpinLock::new(Lookup { ask: core::ptr::null_mut(), ranges: BTreeMap::new() });
+    SpinLock::new(Lookup { ask: core::ptr::null_mut(), launcher: 0, ranges: BTreeMap::new() });
 
 /// # Safety
 /// `shared` is the shared mapping, whose launcher answers questions.
-pub(crate) unsafe fn start(shared: u64) {
+pub(crate) unsafe fn start(shared: u64, launcher: u32) {
+    let mut l = LOOKUP.lock();
     // SAFETY: the header is at the start of the mapping.
-    LOOKUP.lock().ask = unsafe { &raw mut (*(shared as *mut Header)).ask };
+    l.ask = unsafe { &raw mut (*(shared as *mut Header)).ask };
+    l.launcher = launcher.into();
+}
+
+/// In the child of a fork: another thread of the parent may have been asking, or in the middle of a change.
+pub(crate) fn forked() {
+    // SAFETY: this is the process's only thread, and it is not asking.
+    unsafe { LOOKUP.force_unlock() };
+    core::mem::forget(core::mem::take(&mut LOOKUP.lock().ranges));
 }
 
 /// The function that holds `address`.
@@ -94,7 +105,14 @@ impl Lookup {
                 if seen == number {
                     break;
                 }
-                sys::call(nr::FUTEX, [&raw const (*ask).answered as u64, WAIT, seen.into(), 0, 0, 0]);
+                const NOW_AND_THEN: [u64; 2] = [0, 200_000_000];
+                let time = NOW_AND_THEN.as_ptr() as u64;
+                let word = &raw const (*ask).answered as u64;
+                let r = sys::call(nr::FUTEX, [word, WAIT, seen.into(), time, 0, 0]);
+                let alive = || sys::call(nr::KILL, [self.launcher, 0, 0, 0, 0, 0]) != -errno::ESRCH;
+                if r == -errno::ETIMEDOUT && !alive() {
+                    return (address, Known { end: address + 1, function: 0, entry: 0 });
+                }
             }
             let a = ask.read_volatile();
             let function = if u64::from(a.function) < FUNCTIONS_MAX { a.function } else { 0 };

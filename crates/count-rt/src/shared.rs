@@ -5,13 +5,17 @@
 
 use alloc::vec::Vec;
 use core::sync::atomic::{Ordering, compiler_fence};
+use engine::client::Forked;
 use engine::region::read_file;
+use engine::sys;
 use wire::boot::{Boot, flags};
 use wire::count::*;
-use wire::slab::{COUNTERS_OFFSET, TOTALS_OFFSET};
+use wire::slab::{COUNTERS_OFFSET, PRIVATE_BYTES, STRIDE, TOTALS_OFFSET};
 
 pub(crate) struct Shared {
     base: u64,
+    /// Length of what follows the fixed part.
+    slabs_bytes: u64,
     want_maps: bool,
 }
 
@@ -19,7 +23,8 @@ impl Shared {
     /// # Safety
     /// The boot block names a live mapping with the layout of `wire::count`.
     pub(crate) unsafe fn new(boot: &Boot) -> Shared {
-        Shared { base: boot.shared_base, want_maps: boot.flags & flags::WANT_MAPS != 0 }
+        let slabs_bytes = boot.slab_count * STRIDE;
+        Shared { base: boot.shared_base, slabs_bytes, want_maps: boot.flags & flags::WANT_MAPS != 0 }
     }
 
     fn header(&self) -> *mut Header {
@@ -153,6 +158,47 @@ impl Shared {
                 h.overflow.add_scaled(&sum, 1);
             }
         }
+    }
+
+    /// In the child of a fork: the mapping becomes the child's own, with the descriptions of counters that translated
+    /// code uses and nothing counted.
+    pub(crate) fn forked(&mut self, child: &Forked) {
+        // SAFETY: the header is mapped, and this is the process's only thread.
+        let header = unsafe { *self.header() };
+        let exits = u64::from(header.exits) * size_of::<ExitDesc>() as u64;
+        let splits = u64::from(header.splits) * size_of::<Split>() as u64;
+        if let Some(window) = sys::map_shared(0, FIXED_BYTES, child.fd, 0) {
+            for (offset, bytes) in [(EXITS_OFFSET, exits), (SPLITS_OFFSET, splits)] {
+                // SAFETY: both mappings hold the tables, and nothing writes to either meanwhile.
+                unsafe {
+                    let (from, to) = ((self.base + offset) as *const u8, (window + offset) as *mut u8);
+                    core::ptr::copy_nonoverlapping(from, to, bytes as usize);
+                }
+            }
+            // SAFETY: the mapping that was just made.
+            unsafe { sys::call(sys::nr::MUNMAP, [window, FIXED_BYTES, 0, 0, 0, 0]) };
+        }
+        // The shared parts alone: the private ones hold states, stacks and return caches, ours among them.
+        let slabs = self.base + FIXED_BYTES;
+        let mut pieces = alloc::vec![(self.base, FIXED_BYTES)];
+        for i in 0..child.slabs_taken {
+            pieces.push((slabs + i * STRIDE + PRIVATE_BYTES, STRIDE - PRIVATE_BYTES));
+        }
+        let rest = child.slabs_taken * STRIDE;
+        pieces.push((slabs + rest, self.slabs_bytes - rest));
+        for (at, bytes) in pieces.into_iter().filter(|p| p.1 != 0) {
+            sys::map_shared(at, bytes, child.fd, at - self.base);
+        }
+        let fresh = Header {
+            magic: header.magic,
+            version: header.version,
+            exits: header.exits,
+            splits: header.splits,
+            ask: Ask { asked: header.ask.asked, answered: header.ask.asked, ..header.ask },
+            ..Header::default()
+        };
+        // SAFETY: the header of the new mapping.
+        unsafe { self.header().write_volatile(fresh) };
     }
 
     /// Copies `/proc/self/maps`, so that the collector can name addresses after the process is gone.

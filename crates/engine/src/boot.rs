@@ -30,8 +30,10 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         bug::report(b"boot block of another version", boot.version.into(), 0);
     }
     let slab_bytes = boot.slab_count * wire::slab::STRIDE;
+    let follow_bytes = if boot.follow_base == 0 { 0 } else { wire::follow::BYTES };
     let ours = [
         (boot.image_base, boot.image_base + boot.image_bytes),
+        (boot.follow_base, boot.follow_base + follow_bytes),
         (boot.shared_base, boot.shared_base + boot.shared_fixed_bytes + slab_bytes),
     ];
     let mut regions = Regions::default();

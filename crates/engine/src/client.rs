@@ -45,10 +45,26 @@ impl StringCounters {
     }
 }
 
+/// The child of a fork that is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forked {
+    /// Memory to share with the launcher from now on, as large as what was shared before and empty.
+    pub fd: u64,
+    /// The slab of the only thread.
+    pub slab: u64,
+    /// Its kernel thread id.
+    pub tid: u32,
+    /// Slabs that were ever taken: their private parts must stay.
+    pub slabs_taken: u64,
+}
+
 /// A client.
 pub trait Client: Sized + 'static {
     /// What it wants to see.
     const EVENTS: Events = Events::NONE;
+
+    /// Can it go on in the child of a fork ([`Client::forked`])? Otherwise such children run natively.
+    const FOLLOWS_FORKS: bool = false;
 
     /// Where slabs lie: behind the fixed part of the shared memory, unless the client has reserved another range (its
     /// own mapping, none of the program's). The engine maps the private part of each slab itself.
@@ -163,6 +179,12 @@ pub trait Client: Sized + 'static {
 
     /// A thread ends and leaves its slab.
     fn thread_end(&mut self, slab: u64, tid: u32);
+
+    /// This process is the child of a fork and goes on under the engine: what is shared with the launcher must become
+    /// its own, with nothing counted yet. Translated code stays in use.
+    fn forked(&mut self, boot: &Boot, child: &Forked) {
+        let _ = (boot, child);
+    }
 
     /// The program goes on natively from here, unseen: what was gathered is partial.
     fn handed_back(&mut self) {}

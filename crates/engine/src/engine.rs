@@ -18,7 +18,7 @@ use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::translate::Trouble;
 use crate::trust::Trust;
-use crate::{bug, complex, signal};
+use crate::{bug, complex, signal, vsyscall};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use iced_x86::Encoder;
@@ -86,6 +86,10 @@ impl<C: Client> Engine<C> {
 
     /// Goes on at the program address `pc`: sets `resume`, or arranges for the fault that going there means.
     pub(crate) fn go_to(&mut self, st: &mut ThreadState, pc: u64) -> u32 {
+        if let Some(back) = vsyscall::call(st, pc) {
+            self.go_to(st, back);
+            return NONE;
+        }
         match self.block_for(pc) {
             Ok(id) => {
                 st.resume = self.blocks.list[id as usize].entry;
@@ -222,6 +226,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         _ => {
             let pc = st.target;
             e.go_to(st, pc);
+            if st.signals.stepping {
+                st.rflags |= 0x100;
+            }
         }
     }
 }

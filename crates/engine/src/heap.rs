@@ -4,7 +4,7 @@
 //! reused; big ones are mapped and unmapped singly. A spinlock guards the lists; it is only ever contended
 //! by threads that hold no other lock of the engine (see `lock.rs`), and never taken in a signal handler.
 
-use crate::lock::SpinLock;
+use crate::lock::{Guard, SpinLock};
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
 
@@ -21,22 +21,27 @@ struct Lists {
     end: usize,
 }
 
+static LISTS: SpinLock<Lists> = SpinLock::new(Lists { free: [0; CLASSES], cur: 0, end: 0 });
+
 /// The allocator; a runtime declares one as its `#[global_allocator]`.
-pub struct Heap {
-    lists: SpinLock<Lists>,
-}
+#[derive(Default)]
+pub struct Heap;
 
 impl Heap {
-    /// An empty heap.
+    /// The one heap.
     pub const fn new() -> Heap {
-        Heap { lists: SpinLock::new(Lists { free: [0; CLASSES], cur: 0, end: 0 }) }
+        Heap
     }
 }
 
-impl Default for Heap {
-    fn default() -> Self {
-        Heap::new()
-    }
+/// Keeps the heap as it is while a fork copies it: nobody allocates until this is dropped, in either process.
+pub(crate) struct Still {
+    _lists: Guard<'static, Lists>,
+}
+
+/// See [`Still`].
+pub(crate) fn hold_still() -> Still {
+    Still { _lists: LISTS.lock() }
 }
 
 fn class_of(layout: Layout) -> usize {
@@ -54,7 +59,7 @@ unsafe impl GlobalAlloc for Heap {
             return sys::map_anonymous(0, bytes, sys::mm::RW, 0).unwrap_or(0) as *mut u8;
         }
         let size = 1usize << (class + SMALLEST_SHIFT);
-        let mut l = self.lists.lock();
+        let mut l = LISTS.lock();
         let head = l.free[class];
         if head != 0 {
             // SAFETY: a block on a free list holds the address of the next one in its first word.
@@ -83,7 +88,7 @@ unsafe impl GlobalAlloc for Heap {
             unsafe { sys::call(sys::nr::MUNMAP, [ptr as u64, bytes, 0, 0, 0, 0]) };
             return;
         }
-        let mut l = self.lists.lock();
+        let mut l = LISTS.lock();
         // SAFETY: the owner gives the block up; it is at least 16 bytes long.
         unsafe { *(ptr as *mut usize) = l.free[class] };
         l.free[class] = ptr as usize;

@@ -30,6 +30,7 @@ mod edges;
 pub mod emit;
 pub mod engine;
 pub mod events;
+mod follow;
 #[cfg(test)]
 mod golden;
 mod handback;
@@ -54,3 +55,4 @@ pub mod thread;
 pub mod trampoline;
 pub mod translate;
 mod trust;
+mod vsyscall;

@@ -26,6 +26,8 @@ pub struct Pages {
     /// Blocks of the page that was noted last, not yet in `map`.
     recent: (u64, Vec<u32>),
     protected: BTreeSet<u64>,
+    /// Pages of code by the other addresses at which they can be written to, which lost write permission for them.
+    aliases: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Pages {
@@ -60,6 +62,24 @@ impl Pages {
     /// Notes that write permission is taken from a page; false if it was already.
     pub fn protect(&mut self, page: u64) -> bool {
         self.protected.insert(page)
+    }
+
+    /// Notes that `alias` shows the page of code `page`; true if write permission is still to be taken from it.
+    pub fn protect_alias(&mut self, alias: u64, page: u64) -> bool {
+        let pages = self.aliases.entry(alias).or_default();
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
+        self.protected.insert(alias)
+    }
+
+    /// The pages of code that can be written to at `page`; it has its permission again.
+    pub fn take_aliased(&mut self, page: u64) -> Vec<u64> {
+        let pages = self.aliases.remove(&page).unwrap_or_default();
+        if !pages.is_empty() {
+            self.protected.remove(&page);
+        }
+        pages
     }
 
     /// Has write permission been taken from this page?

@@ -16,14 +16,34 @@ pub struct Region {
     pub end: u64,
     /// The protection that the program asked for.
     pub prot: u8,
-    /// Backed by shared memory.
+    /// The file behind it, if it may have others.
+    pub backing: Option<Backing>,
+}
+
+/// The memory behind a region, which other regions may show too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backing {
+    /// Device and inode; for shared memory without a name, a number of our own.
+    pub file: (u64, u64),
+    /// Where the file's first byte would lie: the same for all parts of one mapping.
+    pub base: u64,
+    /// Stores go to the file.
     pub shared: bool,
+}
+
+impl Region {
+    /// Do stores to it change what other regions show?
+    fn writes_through(&self) -> Option<Backing> {
+        self.backing.filter(|b| b.shared && u64::from(self.prot) & mm::PROT_WRITE != 0)
+    }
 }
 
 /// The map, sorted by address, without overlaps.
 #[derive(Debug, Default)]
 pub struct Regions {
     list: Vec<Region>,
+    /// Has there ever been a region through which others can be written to?
+    pub writes_through: bool,
 }
 
 impl Regions {
@@ -97,6 +117,7 @@ impl Regions {
             return;
         }
         self.remove(r.start, r.end);
+        self.writes_through |= r.writes_through().is_some();
         let i = self.find(r.start);
         // Merge with equal neighbours, so that heaps that grow page by page stay one entry.
         let mut r = r;
@@ -121,12 +142,51 @@ impl Regions {
             if r.start >= end {
                 break;
             }
-            found.push(Region { start: r.start.max(start), end: r.end.min(end), prot, shared: r.shared });
+            found.push(Region { start: r.start.max(start), end: r.end.min(end), prot, ..*r });
             i += 1;
         }
         for r in found {
             self.insert(r);
         }
+    }
+
+    /// Notes that a whole range has this protection: what was not known to be mapped is (the heap, a stack).
+    pub fn protect_all(&mut self, start: u64, end: u64, prot: u8) {
+        self.protect(start, end, prot);
+        let mut at = start;
+        while at < end {
+            match self.list.get(self.find(at)).copied() {
+                Some(r) if r.start <= at => at = r.end,
+                next => {
+                    let gap_end = next.map_or(end, |r| r.start.min(end));
+                    self.insert(Region { start: at, end: gap_end, prot, backing: None });
+                    at = gap_end;
+                }
+            }
+        }
+    }
+
+    /// Other addresses through which the page of code at `page` can be written to.
+    pub fn aliases(&self, page: u64) -> Vec<u64> {
+        let Some(b) = self.get(page).and_then(|r| r.backing).filter(|_| self.writes_through) else {
+            return Vec::new();
+        };
+        let shows = |r: &Region| {
+            let other = r.writes_through().filter(|o| o.file == b.file)?;
+            let at = page.wrapping_sub(b.base).wrapping_add(other.base);
+            (r.start <= at && at < r.end && at != page).then_some(at)
+        };
+        self.list.iter().filter_map(shows).collect()
+    }
+
+    /// Regions of code that the regions in `start..end` can write to.
+    pub fn written_through(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let here = |r: &&Region| r.start < end && start < r.end;
+        let files: Vec<(u64, u64)> =
+            self.list.iter().filter(here).filter_map(|r| r.writes_through().map(|b| b.file)).collect();
+        let is_code = |r: &&Region| u64::from(r.prot) & mm::PROT_EXEC != 0;
+        let shows = |r: &&Region| r.backing.is_some_and(|b| files.contains(&b.file));
+        self.list.iter().filter(is_code).filter(shows).map(|r| (r.start, r.end)).collect()
     }
 
     /// All regions.
@@ -155,7 +215,7 @@ impl Regions {
 }
 
 fn same_kind(a: &Region, b: &Region) -> bool {
-    a.prot == b.prot && a.shared == b.shared
+    a.prot == b.prot && a.backing == b.backing
 }
 
 /// Appends the contents of a file; does nothing if it cannot be read.
@@ -193,7 +253,7 @@ fn parse_line(line: &[u8]) -> Option<Region> {
             prot |= bit as u8;
         }
     }
-    Some(Region { start, end, prot, shared: *perms.get(3)? == b's' })
+    Some(Region { start, end, prot, backing: None })
 }
 
 fn hex(digits: &[u8]) -> Option<u64> {
@@ -207,7 +267,7 @@ mod tests {
     fn map(list: &[(u64, u64, u8)]) -> Regions {
         let mut m = Regions::default();
         for &(start, end, prot) in list {
-            m.insert(Region { start, end, prot, shared: false });
+            m.insert(Region { start, end, prot, backing: None });
         }
         m
     }
@@ -219,7 +279,7 @@ mod tests {
     #[test]
     fn inserting_splits_and_merges() {
         let mut m = map(&[(0x1000, 0x5000, 1)]);
-        m.insert(Region { start: 0x2000, end: 0x3000, prot: 5, shared: false });
+        m.insert(Region { start: 0x2000, end: 0x3000, prot: 5, backing: None });
         assert_eq!(list(&m), [(0x1000, 0x2000, 1), (0x2000, 0x3000, 5), (0x3000, 0x5000, 1)]);
         m.protect(0x2000, 0x3000, 1);
         assert_eq!(list(&m), [(0x1000, 0x5000, 1)]);
@@ -238,9 +298,30 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_written_elsewhere_is_found() {
+        let backing = |base, shared| Some(Backing { file: (1, 2), base, shared });
+        let mut m = Regions::default();
+        m.insert(Region { start: 0x5000, end: 0x8000, prot: 5, backing: backing(0x4000, true) });
+        assert_eq!(m.aliases(0x6000), [] as [u64; 0]);
+        m.insert(Region { start: 0x10000, end: 0x13000, prot: 3, backing: backing(0x10000, true) });
+        assert_eq!(m.aliases(0x6000), [0x12000]);
+        assert_eq!(m.aliases(0x7000), [] as [u64; 0], "the other mapping is shorter");
+        assert_eq!(m.written_through(0x10000, 0x11000), [(0x5000, 0x8000)]);
+        m.insert(Region { start: 0x10000, end: 0x13000, prot: 3, backing: backing(0x10000, false) });
+        assert_eq!(m.aliases(0x6000), [] as [u64; 0], "private copies change nothing");
+    }
+
+    #[test]
+    fn protecting_all_fills_gaps() {
+        let mut m = map(&[(0x2000, 0x3000, 1)]);
+        m.protect_all(0x1000, 0x4000, 7);
+        assert_eq!(list(&m), [(0x1000, 0x4000, 7)]);
+    }
+
+    #[test]
     fn maps_lines_parse() {
         let r = parse_line(b"7f0000001000-7f0000003000 r-xp 00000000 08:01 42   /lib/x.so").unwrap();
-        assert_eq!(r, Region { start: 0x7f0000001000, end: 0x7f0000003000, prot: 5, shared: false });
+        assert_eq!(r, Region { start: 0x7f0000001000, end: 0x7f0000003000, prot: 5, backing: None });
         assert_eq!(parse_line(b"garbage"), None);
     }
 }

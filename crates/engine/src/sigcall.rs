@@ -127,6 +127,8 @@ pub(crate) fn sigreturn<C: Client>(st: &mut ThreadState) -> i64 {
         pad: 0,
         size: crate::state::SIGNAL_STACK_BYTES,
     };
+    st.signals.stepping = uc.rflags & 0x100 != 0;
+    st.signals.step_pc = uc.rip;
     st.spill_t = uc.gpr(gpr::R11);
     st.spill_s = uc.gpr(gpr::RCX);
     uc.set_gpr(gpr::R11, uc.rip);

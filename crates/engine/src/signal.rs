@@ -27,6 +27,7 @@ use core::arch::naked_asm;
 use iced_x86::{Decoder, DecoderOptions};
 
 const TRAP_FLAG: u64 = 0x100;
+const TRAP_TRACE: i32 = 2;
 const HANDLER_CLEARS: u64 = 0x400 | TRAP_FLAG | 0x1_0000;
 
 /// A thread's signal state.
@@ -42,6 +43,10 @@ pub struct ThreadSignals {
     pub waited: bool,
     /// Leave the current block at the next point: its code has changed.
     pub leave_block: bool,
+    /// The program single-steps itself with the trap flag.
+    pub stepping: bool,
+    /// The instruction that it is at.
+    pub step_pc: u64,
     /// This is a vfork child, whose handlers are its own although its memory is not.
     pub vfork_child: bool,
     /// What is known about the queued signal.
@@ -325,7 +330,9 @@ impl<C: Client> Engine<C> {
             st.signals.altstack = Stack { flags: SS_DISABLE, ..Stack::default() };
         }
         frame.uc.mask = st.signals.mask;
-        frame.uc.rflags &= !TRAP_FLAG;
+        if !core::mem::take(&mut st.signals.stepping) {
+            frame.uc.rflags &= !TRAP_FLAG;
+        }
         if !appmem::write(sp, &frame) {
             return false;
         }
@@ -414,6 +421,40 @@ impl<C: Client> Engine<C> {
         }
     }
 
+    /// The program's own trap flag: one SIGTRAP for each of its instructions, whatever they became here.
+    fn stepped(&mut self, st: &mut ThreadState, info: &SigInfo, uc: &mut UContext) {
+        let Some((id, m)) = self.mapped(uc.rip).filter(|(_, m)| !m.noted) else {
+            // In the middle of an instruction's code. (It may have cleared the flag: natively there is one more trap.)
+            st.signals.stepping |= uc.rflags & TRAP_FLAG != 0;
+            uc.rflags |= TRAP_FLAG;
+            return;
+        };
+        if !core::mem::replace(&mut st.signals.stepping, true) && self.follows_popf(id, m.index) {
+            // The flag was set by the instruction before: the next one is still to be executed.
+            st.signals.step_pc = m.pc;
+        }
+        if m.pc == st.signals.step_pc {
+            uc.rflags |= TRAP_FLAG;
+            return;
+        }
+        self.cut(st, id, &m, uc.gpr(gpr::RCX));
+        self.recover(st, id, &m, uc);
+        st.signals.queued = sig::TRAP;
+        st.signals.info = *info;
+        st.signals.info.rest[0] = m.pc;
+        st.signals.step_pc = 0;
+        self.deliver(st, uc);
+    }
+
+    /// Is the instruction before number `index` of a block a `popf`?
+    fn follows_popf(&self, id: u32, index: usize) -> bool {
+        const POPF: u8 = 0x9d;
+        let b = &self.blocks.list[id as usize];
+        let before = index.checked_sub(1).and_then(|i| self.maps.instructions(b.map, b.pc).nth(i));
+        // SAFETY: the engine lock is held; the bytes are dropped at once.
+        before.is_some_and(|(at, len)| unsafe { self.regions.code(at, len) }.last() == Some(&POPF))
+    }
+
     /// A fault of an instruction in the cache.
     fn fault(&mut self, st: &mut ThreadState, s: u32, info: &SigInfo, uc: &mut UContext) {
         const WRITE: u64 = 2;
@@ -478,6 +519,8 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         {
             uc.rflags &= !TRAP_FLAG;
             shared.lock.lock().deliver_in_cache(st, uc);
+        } else if s == sig::TRAP && info.code == TRAP_TRACE {
+            shared.lock.lock().stepped(st, info, uc);
         } else if pc == 0 && s == sig::SEGV {
             // A return whose slot in the return cache was never filled.
             let sp = uc.gpr(gpr::RSP);
@@ -529,6 +572,9 @@ fn engine_fault<C: Client>(
         return;
     }
     if s == sig::TRAP && uc.rflags & TRAP_FLAG != 0 {
+        if st.signals.stepping && st.signals.queued == 0 {
+            return;
+        }
         // Single-stepped into the engine: it will look at the pending word when it leaves.
         uc.rflags &= !TRAP_FLAG;
         st.signals.leave_block = false;

@@ -13,6 +13,7 @@ pub mod nr {
     pub const WRITE: u64 = 1;
     pub const OPEN: u64 = 2;
     pub const CLOSE: u64 = 3;
+    pub const FSTAT: u64 = 5;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
@@ -33,6 +34,7 @@ pub mod nr {
     pub const EXIT: u64 = 60;
     pub const KILL: u64 = 62;
     pub const SHMDT: u64 = 67;
+    pub const GETTIMEOFDAY: u64 = 96;
     pub const GETPPID: u64 = 110;
     pub const RT_SIGPENDING: u64 = 127;
     pub const RT_SIGTIMEDWAIT: u64 = 128;
@@ -41,8 +43,10 @@ pub mod nr {
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
+    pub const TIME: u64 = 201;
     pub const FUTEX: u64 = 202;
     pub const TGKILL: u64 = 234;
+    pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
     pub const OPENAT: u64 = 257;
     pub const PSELECT6: u64 = 270;
@@ -50,6 +54,7 @@ pub mod nr {
     pub const EPOLL_PWAIT: u64 = 281;
     pub const SIGNALFD4: u64 = 289;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const EXECVEAT: u64 = 322;
     pub const PKEY_MPROTECT: u64 = 329;
@@ -80,12 +85,14 @@ pub mod mm {
 /// Error numbers, as the kernel returns them negated.
 pub mod errno {
     #![allow(missing_docs)]
+    pub const ESRCH: i64 = 3;
     pub const EINTR: i64 = 4;
     pub const ENOMEM: i64 = 12;
     pub const EFAULT: i64 = 14;
     pub const EEXIST: i64 = 17;
     pub const EINVAL: i64 = 22;
     pub const ENOSYS: i64 = 38;
+    pub const ETIMEDOUT: i64 = 110;
 }
 
 /// A system call with six arguments. A result in `-4095..0` is a negated error number.
@@ -108,6 +115,19 @@ pub unsafe fn call(n: u64, a: [u64; 6]) -> i64 {
 /// Is this result of a system call an error?
 pub fn failed(ret: i64) -> bool {
     (-4095..0).contains(&ret)
+}
+
+/// Shared memory of a file: in place of what is at `at`, or anywhere when that is 0. `None` when the kernel refuses.
+pub fn map_shared(at: u64, bytes: u64, fd: u64, offset: u64) -> Option<u64> {
+    let fixed = if at == 0 { 0 } else { mm::MAP_FIXED };
+    let flags = mm::MAP_SHARED | mm::MAP_NORESERVE | fixed;
+    // SAFETY: replaces mappings of ours only: the caller names an address of theirs, or none.
+    let r = unsafe { call(nr::MMAP, [at, bytes, mm::RW, flags, fd, offset]) };
+    if failed(r) {
+        return None;
+    }
+    no_dump(r as u64, bytes);
+    Some(r as u64)
 }
 
 /// Where the engine's own memory comes from: beside its image, never in the holes of the program's map, which the

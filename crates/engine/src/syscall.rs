@@ -24,13 +24,15 @@ use crate::client::Client;
 use crate::emit::reg;
 use crate::engine::{Engine, Shared};
 use crate::events::Thread;
+use crate::follow::Follow;
 use crate::kernel::{SIG_IGN, sig};
-use crate::region::Region;
+use crate::region::{Backing, Region};
 use crate::state::{ThreadState, off};
 use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
 use crate::translate::{Streams, hash_bytes};
 use crate::{bug, pages, sigcall, signal, thread};
+use core::sync::atomic::{AtomicU64, Ordering};
 use wire::boot::flags;
 
 /// System calls that the engine itself must see.
@@ -178,7 +180,11 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         nr::EXIT => thread::exit(shared, st, a),
         nr::EXIT_GROUP => {
             if !st.signals.vfork_child {
-                shared.lock.lock().client.process_end();
+                let mut e = shared.lock.lock();
+                e.client.process_end();
+                if let Some(follow) = Follow::new(&e.boot) {
+                    follow.ends(Some(a[0]));
+                }
             }
             // SAFETY: ends the process.
             unsafe { sys::call(n, a) }
@@ -303,13 +309,19 @@ fn getppid<C: Client>(shared: &Shared<C>) -> i64 {
     if r == i64::from(e.boot.launcher_pid) { e.boot.launcher_parent.into() } else { r }
 }
 
-/// `execve`: the new program starts without us. Ignored synchronous signals must be inherited as ignored.
+/// `execve`: the new program starts without us, or, where children are followed, gets the engine from the launcher.
+/// Ignored synchronous signals must be inherited as ignored, and blocked ones as blocked.
 fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]) -> i64 {
     let mut ignored = 0u64;
+    let follow;
     {
         let mut e = shared.lock.lock();
+        follow = Follow::new(&e.boot);
         if !st.signals.vfork_child {
             e.client.process_end();
+            if let Some(follow) = &follow {
+                follow.ends(None);
+            }
         }
         let actions = *e.actions(st);
         for s in (1..32u32).filter(|s| sig::SYNC & sig::bit(*s) != 0) {
@@ -319,8 +331,19 @@ fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]
             }
         }
     }
-    // SAFETY: the program's own call, passed on as it is.
-    let r = unsafe { sys::call(n, a) };
+    let awaited = follow.and_then(|f| f.before_exec(st, n, a));
+    // SAFETY: the kernel reads one word; then the program's own call, passed on as it is.
+    let r = unsafe {
+        const SETMASK: u64 = 2;
+        sys::call(nr::RT_SIGPROCMASK, [SETMASK, &raw const st.signals.mask as u64, 0, 8, 0, 0]);
+        sys::call(n, a)
+    };
+    if let Some(exec) = awaited {
+        exec.failed();
+    }
+    if st.pend == 0 {
+        signal::set_kernel_mask(st.signals.mask);
+    }
     if ignored != 0 {
         shared.lock.lock().take_sync_signals();
     }
@@ -346,12 +369,7 @@ impl<C: Client> Engine<C> {
                 let start = r as u64;
                 let end = start + page_up(a[1]);
                 self.client.remapped(start, end);
-                self.replace(Region {
-                    start,
-                    end,
-                    prot: a[2] as u8 & 7,
-                    shared: a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE,
-                });
+                self.replace(Region { start, end, prot: a[2] as u8 & 7, backing: backing(start, a) });
             }
             nr::MADVISE => {
                 const DONTNEED: u64 = 4;
@@ -371,7 +389,8 @@ impl<C: Client> Engine<C> {
                 if self.pages.any(a[0], a[0] + page_up(a[1])) {
                     self.flush(a[0], a[0] + page_up(a[1]));
                 }
-                self.regions.protect(a[0], a[0] + page_up(a[1]), a[2] as u8 & 7);
+                self.regions.protect_all(a[0], a[0] + page_up(a[1]), a[2] as u8 & 7);
+                self.opened(a[0], a[0] + page_up(a[1]));
             }
             nr::MREMAP => {
                 self.client.remapped(a[0], a[0] + page_up(a[1]));
@@ -381,7 +400,14 @@ impl<C: Client> Engine<C> {
                 self.regions.remove(a[0], a[0] + page_up(a[1]));
                 if let Some(o) = old {
                     let start = r as u64;
-                    self.replace(Region { start, end: start + page_up(a[2]), ..o });
+                    let moved =
+                        |b: Backing| Backing { base: b.base.wrapping_add(start).wrapping_sub(a[0]), ..b };
+                    self.replace(Region {
+                        start,
+                        end: start + page_up(a[2]),
+                        backing: o.backing.map(moved),
+                        ..o
+                    });
                 }
             }
             _ => {}
@@ -394,7 +420,37 @@ impl<C: Client> Engine<C> {
             self.flush(r.start, r.end);
         }
         self.regions.insert(r);
+        self.opened(r.start, r.end);
     }
+
+    /// A range may have become writable: code that is shown there too is translated again, with permission taken from
+    /// this range.
+    fn opened(&mut self, start: u64, end: u64) {
+        if !self.regions.writes_through {
+            return;
+        }
+        for (start, end) in self.regions.written_through(start, end) {
+            if self.pages.any(start, end) {
+                self.unprotect(start, end);
+                self.flush(start, end);
+            }
+        }
+    }
+}
+
+/// The file that a new mapping shows.
+fn backing(start: u64, a: [u64; 6]) -> Option<Backing> {
+    static UNNAMED: AtomicU64 = AtomicU64::new(1);
+    const NO_DEVICE: u64 = u64::MAX;
+    let shared = a[3] & mm::MAP_TYPE != mm::MAP_PRIVATE;
+    if a[3] & mm::MAP_ANONYMOUS != 0 {
+        let file = (NO_DEVICE, UNNAMED.fetch_add(1, Ordering::Relaxed));
+        return shared.then_some(Backing { file, base: start, shared });
+    }
+    let mut stat = [0u64; 18];
+    // SAFETY: the kernel writes one `struct stat` of 144 bytes.
+    let r = unsafe { sys::call(nr::FSTAT, [a[4] & 0xffff_ffff, stat.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    (!sys::failed(r)).then(|| Backing { file: (stat[0], stat[1]), base: start.wrapping_sub(a[5]), shared })
 }
 
 /// Code that the program may also write.
@@ -410,13 +466,26 @@ impl<C: Client> Engine<C> {
             {
                 writable = true;
                 if self.pages.protect(page) {
-                    let prot = u64::from(r.prot) & !mm::PROT_WRITE;
-                    // SAFETY: only takes a permission away; the fault that follows gives it back.
-                    unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+                    self.close_page(page);
+                }
+            }
+            for alias in self.regions.aliases(page) {
+                writable = true;
+                if self.pages.protect_alias(alias, page) {
+                    self.close_page(alias);
                 }
             }
         }
         writable
+    }
+
+    /// Takes write permission from a page.
+    fn close_page(&self, page: u64) {
+        if let Some(r) = self.regions.get(page) {
+            let prot = u64::from(r.prot) & !mm::PROT_WRITE;
+            // SAFETY: only takes a permission away; the fault that follows gives it back.
+            unsafe { sys::call(nr::MPROTECT, [page, 4096, prot, 0, 0, 0]) };
+        }
     }
 
     /// A block at `pc` whose page was written since, if its own bytes are still the same: live again.
@@ -465,6 +534,9 @@ impl<C: Client> Engine<C> {
         // Even if another thread was faster: the region says that the store is allowed, so try again.
         if self.pages.is_protected(page) {
             self.flush(page, page + 4096);
+            for code in self.pages.take_aliased(page) {
+                self.flush(code, code + 4096);
+            }
             // SAFETY: the permission that the program asked for.
             unsafe { sys::call(nr::MPROTECT, [page, 4096, r.prot.into(), 0, 0, 0]) };
         }

@@ -4,10 +4,11 @@ use crate::bug::Line;
 use crate::client::{Client, SlabLayout};
 use crate::engine::{Engine, Shared, entry};
 use crate::events::Events;
+use crate::follow::Follow;
 use crate::kernel::{SS_DISABLE, sig};
 use crate::state::{CLIENT_AREA_BYTES, CLIENT_AREA_OFFSET, ENGINE_STACK_TOP, ThreadState, off};
 use crate::sys::{self, mm, nr};
-use crate::{appmem, signal, trampoline};
+use crate::{appmem, heap, signal, trampoline};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use wire::slab;
@@ -45,6 +46,11 @@ impl Slabs {
     /// Slabs in use.
     pub fn live(&self) -> u64 {
         self.taken - self.free.len() as u64
+    }
+
+    /// In the child of a fork: all slabs but this one are free.
+    pub fn keep_only(&mut self, slab: u32) {
+        self.free = (0..self.taken as u32).rev().filter(|s| *s != slab).collect();
     }
 
     /// Gives a slab back.
@@ -121,7 +127,7 @@ pub(crate) fn clone<C: Client>(
         },
     };
     if flags & VM == 0 {
-        return fork(shared, st, n, a, next);
+        return fork(shared, st, n, a, Child { flags, stack, next });
     }
     let vfork = flags & VFORK != 0;
     signal::block_all();
@@ -211,22 +217,43 @@ pub(crate) fn started<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
     signal::set_kernel_mask(st.signals.mask);
 }
 
-/// A fork: the child has its own copy of everything, and goes on natively.
-fn fork<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6], next: u64) -> i64 {
+/// What a fork asks for.
+struct Child {
+    flags: u64,
+    stack: u64,
+    /// Program address after the call.
+    next: u64,
+}
+
+/// A fork: the child has its own copy of everything, and goes on natively unless it is followed.
+fn fork<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6], child: Child) -> i64 {
+    const NEW_PIDS: u64 = 0x2000_0000;
     signal::block_all();
     let mut e = shared.lock.lock();
-    // SAFETY: the program's own call; the lock is held, so that the child's copy is whole.
+    let still = heap::hold_still();
+    // SAFETY: the program's own call; the locks are held, so that the child's copy is whole.
     let r = unsafe { sys::call(n, a) };
+    drop(still);
     if r != 0 {
         drop(e);
         signal::set_kernel_mask(st.signals.mask);
         return r;
     }
-    if a[1] != 0 && n == nr::CLONE {
-        st.gpr[4] = a[1];
+    if child.stack != 0 {
+        st.gpr[4] = child.stack;
+    }
+    // A signal that was queued meanwhile is the parent's.
+    st.signals.queued = 0;
+    st.pend = 0;
+    st.tid = sys::gettid();
+    // (Where process ids are others, the launcher could not find the child.)
+    if child.flags & NEW_PIDS == 0 && e.follow_fork(st) {
+        drop(e);
+        signal::set_kernel_mask(st.signals.mask);
+        return 0;
     }
     e.detach(st);
-    st.resume = next;
+    st.resume = child.next;
     drop(e);
     0
 }
@@ -263,6 +290,11 @@ pub(crate) fn exit<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, 
     signal::block_all();
     if !st.signals.vfork_child {
         let mut e = shared.lock.lock();
+        if e.slabs.live() == 1
+            && let Some(follow) = Follow::new(&e.boot)
+        {
+            follow.ends(Some(a[0]));
+        }
         e.client.thread_end(st.this as u64, st.tid);
         e.slabs.give(st.slab);
         core::mem::forget(e);

@@ -159,7 +159,7 @@ mod tests {
         let start = page.as_ptr() as u64;
         page[0x1000..0x1000 + code.len()].copy_from_slice(code);
         let mut regions = Regions::default();
-        regions.insert(Region { start, end: start + 0x4000, prot: 5, shared: false });
+        regions.insert(Region { start, end: start + 0x4000, prot: 5, backing: None });
         reads_first(&regions, start + 0x1000)
     }
 

@@ -1,10 +1,11 @@
 //! `farsight count`: exact counts of what a program executed, without hardware counters.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use launch::Spec;
 use launch::counts::{self, Counts};
+use launch::{Followed, Results, Spec};
 use profile::{Count, Data, Function, Tally, ThreadTally};
 use wire::boot::flags;
 use wire::count::Totals;
@@ -20,6 +21,9 @@ pub struct Args {
     /// Also count by function: calls, instructions of its own, and with everything that it called
     #[arg(long)]
     functions: bool,
+    /// Also count children: one run for each program
+    #[arg(long)]
+    follow: bool,
     /// Run the program in the engine and count nothing: what the engine alone costs
     #[arg(long, hide = true)]
     engine_only: bool,
@@ -51,34 +55,63 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         prepare: &counts::prepare,
         duration: None,
     };
-    let mut names = Names::new();
-    let outcome = if args.functions {
-        launch::run_answering(&spec, Some(&mut |question| names.answer(question)))
-    } else {
-        launch::run(&spec)
+    let names = Mutex::new(Names::new());
+    let locked = || names.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut answer = |question| locked().answer(question);
+    let mut children: Vec<(Followed, Facts)> = Vec::new();
+    let mut each = |f: Followed| {
+        let names = locked();
+        let facts = facts(&f.results, args.functions.then_some(&*names));
+        // What ended before its first instruction did nothing.
+        if facts.count.total.instructions != 0 {
+            children.push((f, facts));
+        }
     };
+    let outcome = launch::run_with(
+        &spec,
+        if args.functions { Some(&mut answer) } else { None },
+        if args.follow { Some(&mut each) } else { None },
+    );
     let outcome = outcome.map_err(mode::launch_failure)?;
     if args.engine_only {
         return Ok(ExitCode::from(outcome.ended.shell_code() as u8));
     }
-    let counts = counts::read(&outcome.results);
-    let mut problems = counts.problems.clone();
-    let mut functions = Vec::new();
-    if args.functions {
-        problems.extend(names.problems());
-        let sums = counts::read_functions(&outcome.results, names.count());
-        functions = names.functions(&sums);
-    }
-    let mut run = recording.run(Data::Count(facts(&counts, functions)))?;
+    let names = locked();
+    let first = facts(&outcome.results, args.functions.then_some(&*names));
+    let mut run = recording.run(Data::Count(first.count))?;
     run.exit = mode::exit_of(outcome.ended);
     run.wall_ns = outcome.wall_ns;
     run.cpu_ns = outcome.cpu_ns;
-    run.problems = problems;
-    recording.finish(vec![run])
+    run.problems = first.problems;
+    run.problems.extend(outcome.problems);
+    if args.functions {
+        run.problems.extend(names.problems());
+    }
+    let mut runs = vec![run];
+    for (child, facts) in children {
+        let mut run = recording.child(&child, Data::Count(facts.count))?;
+        run.problems.extend(facts.problems);
+        runs.push(run);
+    }
+    recording.finish(runs)
+}
+
+/// What one program image executed.
+struct Facts {
+    count: Count,
+    problems: Vec<String>,
+}
+
+fn facts(results: &Results, names: Option<&Names>) -> Facts {
+    let counts = counts::read(results);
+    let functions = names
+        .map(|names| names.functions(&counts::read_functions(results, names.count())))
+        .unwrap_or_default();
+    Facts { count: as_kept(&counts, functions), problems: counts.problems }
 }
 
 /// The counts as a profile holds them.
-fn facts(counts: &Counts, functions: Vec<Function>) -> Count {
+fn as_kept(counts: &Counts, functions: Vec<Function>) -> Count {
     let mut count = Count {
         total: tally(&counts.totals),
         threads: counts.threads.into(),

@@ -13,8 +13,8 @@ use symbols::{Epoch, Options, ProcessAddr, ProcessMap, Symbolizer};
 pub struct Names {
     symbolizer: Symbolizer,
     map: ProcessMap,
-    /// The generation of the process's memory that `map` shows.
-    generation: Option<u64>,
+    /// The process and the generation of its memory that `map` shows.
+    shown: Option<(i32, u64)>,
     numbers: HashMap<(String, u64), u32>,
     functions: Vec<Function>,
 }
@@ -25,7 +25,7 @@ impl Names {
         Names {
             symbolizer: Symbolizer::new(Arc::new(symbols::fs::Disk), Options::default()),
             map: ProcessMap::default(),
-            generation: None,
+            shown: None,
             numbers: HashMap::new(),
             functions: vec![Function {
                 name: "[unknown]".into(),
@@ -38,10 +38,10 @@ impl Names {
     /// Which function holds the address.
     pub fn answer(&mut self, q: Question) -> Answer {
         let addr = ProcessAddr(q.address);
-        if self.generation != Some(q.generation) || self.map.at(addr, Epoch::START).is_none() {
+        if self.shown != Some((q.pid, q.generation)) || self.map.at(addr, Epoch::START).is_none() {
             let text = fs::read_to_string(format!("/proc/{}/maps", q.pid)).unwrap_or_default();
             self.map = ProcessMap::from_maps_text(&text).0;
-            self.generation = Some(q.generation);
+            self.shown = Some((q.pid, q.generation));
         }
         let alone = |function| Answer { function, start: q.address, end: q.address + 1, entry: 0 };
         let Some(mapping) = self.map.at(addr, Epoch::START).cloned() else {
@@ -103,8 +103,8 @@ impl Names {
     }
 
     /// The functions with what they executed; those that executed nothing are left out.
-    pub fn functions(self, counts: &[FunctionCounts]) -> Vec<Function> {
-        let named = self.functions.into_iter().zip(counts);
+    pub fn functions(&self, counts: &[FunctionCounts]) -> Vec<Function> {
+        let named = self.functions.iter().cloned().zip(counts);
         named
             .filter(|(_, c)| c.own != 0 || c.calls != 0)
             .map(|(f, c)| Function {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::ValueEnum;
 use collect::growth::{self, Request};
-use launch::Spec;
+use launch::{Followed, Spec};
 use profile::Data;
 use wire::boot::flags;
 use wire::growth as wire_growth;
@@ -30,6 +30,9 @@ pub struct Args {
     /// Whose work on its own data is nobody's input
     #[arg(long, value_enum, default_value = "alloc")]
     fold: Fold,
+    /// Also profile the programs that it starts: one run for each
+    #[arg(long)]
+    follow: bool,
     /// End the program (as Ctrl-C does) after so many seconds
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
@@ -102,7 +105,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         prepare: &|results| growth::prepare(results, &request),
         duration: args.duration.map(Duration::from_secs_f64),
     };
-    let outcome = launch::run(&spec).map_err(mode::launch_failure)?;
+    let mut children = Vec::new();
+    let mut each = |f: Followed| children.push((growth::read(&f.results, &request), f));
+    let outcome = launch::run_with(&spec, None, if args.follow { Some(&mut each) } else { None });
+    let outcome = outcome.map_err(mode::launch_failure)?;
     let collected = growth::read(&outcome.results, &request);
     if args.mode.verbose {
         args.mode.say(format_args!("{} renumberings", collected.renumberings));
@@ -114,7 +120,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         run.wall_ns = outcome.wall_ns;
         run.cpu_ns = outcome.cpu_ns;
         run.problems.clone_from(&collected.problems);
+        run.problems.extend(outcome.problems.iter().cloned());
         runs.push(run);
+    }
+    for (collected, child) in children {
+        for growth in collected.profiles {
+            let mut run = recording.child(&child, Data::Growth(growth))?;
+            run.problems.extend(collected.problems.iter().cloned());
+            runs.push(run);
+        }
     }
     recording.finish(runs)
 }

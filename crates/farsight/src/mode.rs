@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use launch::LaunchError;
+use launch::{Followed, LaunchError};
 use profile::{Exit, Profile, Program, Run};
 
 use crate::exit::{Failure, Kind};
@@ -115,6 +115,25 @@ impl Recording<'_> {
             problems: Vec::new(),
             data,
         })
+    }
+
+    /// The same for a child that was followed.
+    pub fn child(&self, child: &Followed, data: profile::Data) -> Result<Run> {
+        let mut run = self.run(data)?;
+        run.program = started::program(child.program.as_os_str());
+        run.command = child.command.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+        run.exit = child.ended.map_or(Exit::Unknown, exit_of);
+        run.started_unix_ns = child.started_unix_ns;
+        run.wall_ns = child.wall_ns;
+        run.cpu_ns = child.cpu_ns;
+        if child.running {
+            run.problems.push(format!(
+                "process {} ({}) still ran when the first program ended: what it did afterwards is not in the profile",
+                child.pid,
+                child.program.display()
+            ));
+        }
+        Ok(run)
     }
 
     /// Saves the runs, shows them as the flags say, and exits as the first of them did: the program that was asked

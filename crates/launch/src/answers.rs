@@ -3,8 +3,9 @@
 //! A thread of the launcher waits for them; what to answer is the caller's business.
 
 use crate::results::Results;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread::Scope;
+use std::thread::{Scope, ScopedJoinHandle};
 use wire::count::{Ask, Header};
 
 /// What is asked.
@@ -31,6 +32,14 @@ pub struct Answer {
     pub entry: u64,
 }
 
+impl Answer {
+    /// Nothing is known of the address.
+    pub(crate) const NOTHING: Answer = Answer { function: 0, start: 0, end: 0, entry: 0 };
+}
+
+/// Whoever answers, for several processes at a time.
+pub(crate) type Asked<'a> = dyn Fn(Question) -> Answer + Sync + 'a;
+
 /// How long the thread sleeps at most before it looks whether the program has ended.
 const LOOK_MS: i64 = 50;
 
@@ -43,6 +52,22 @@ pub(crate) struct Desk {
 // SAFETY: the pointer leads into a shared mapping that outlives the desk; the protocol gives each field to one side
 // at a time.
 unsafe impl Sync for Desk {}
+// SAFETY: as above; any thread may be the one that answers.
+unsafe impl Send for Desk {}
+
+/// Answers the questions of one process until it is dropped.
+pub(crate) struct Clerk<'scope> {
+    desk: Arc<Desk>,
+    thread: Option<ScopedJoinHandle<'scope, ()>>,
+}
+
+impl Drop for Clerk<'_> {
+    fn drop(&mut self) {
+        self.desk.over.store(true, Ordering::Release);
+        // It only fails if an answer panicked, which the scope reports.
+        let _panicked = self.thread.take().map(ScopedJoinHandle::join);
+    }
+}
 
 impl Desk {
     /// The desk in this memory, which must outlive it.
@@ -55,20 +80,17 @@ impl Desk {
 
     /// Starts answering.
     pub(crate) fn open<'scope, 'env>(
-        &'env self,
+        self,
         scope: &'scope Scope<'scope, 'env>,
         pid: libc::pid_t,
-        answer: &'env mut (dyn FnMut(Question) -> Answer + Send),
-    ) {
-        scope.spawn(move || self.serve(pid, answer));
+        asked: &'env Asked<'env>,
+    ) -> Clerk<'scope> {
+        let desk = Arc::new(self);
+        let thread = Arc::clone(&desk);
+        Clerk { desk, thread: Some(scope.spawn(move || thread.serve(pid, asked))) }
     }
 
-    /// The program has ended.
-    pub(crate) fn close(&self) {
-        self.over.store(true, Ordering::Release);
-    }
-
-    fn serve(&self, pid: libc::pid_t, answer: &mut (dyn FnMut(Question) -> Answer + Send)) {
+    fn serve(&self, pid: libc::pid_t, answer: &Asked<'_>) {
         // SAFETY: both numbers are in the mapping, aligned, and touched as atomics only.
         let (asked, answered) = unsafe {
             (

@@ -17,9 +17,22 @@ pub(crate) struct Injection<'a> {
     pub flags: u32,
     pub fixed_bytes: u64,
     pub slab_count: u64,
-    /// The shared memory's descriptor, as numbered in the process.
-    pub fd: i32,
+    /// The memory to share.
+    pub memory: Memory,
+    /// The memory of `wire::follow` and the number of this image, where children are followed.
+    pub follow: Option<(Memory, u32)>,
 }
+
+/// How the process gets at memory of ours.
+pub(crate) enum Memory {
+    /// It inherited this descriptor.
+    Inherited(i32),
+    /// It opens this descriptor of ours.
+    Open(i32),
+}
+
+/// Where the memory of `wire::follow` lies in every process.
+pub(crate) const FOLLOW_BASE: u64 = BASES[0] + (3 << 40);
 
 const NOREPLACE: u64 = 0x10_0000;
 
@@ -42,14 +55,24 @@ impl Injection<'_> {
         }
         let shared = self.fixed_bytes + self.slab_count * slab::STRIDE;
         let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as u64;
-        let shared_base = map_somewhere(t, shared, rw, flags, self.fd as u64, 1 << 40)?;
+        let boot_at = base + image_bytes;
+        let fd = self.memory.descriptor(t, boot_at)?;
+        let shared_base = map_somewhere(t, shared, rw, flags, fd, 1 << 40)?;
         const DONTDUMP: u64 = 16;
         t.syscall(libc::SYS_madvise, [shared_base, shared, DONTDUMP, 0, 0, 0])?;
-        check("close the shared memory", t.syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0])?)?;
+        check("close the shared memory", t.syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?)?;
+        let mut follow = (0, 0);
+        if let Some((memory, number)) = &self.follow {
+            let fd = memory.descriptor(t, boot_at)?;
+            let a = [FOLLOW_BASE, wire::follow::BYTES, rw, flags | NOREPLACE, fd, 0];
+            follow = (check("map the engine", t.syscall(libc::SYS_mmap, a)?)?, *number);
+            t.syscall(libc::SYS_madvise, [FOLLOW_BASE, wire::follow::BYTES, DONTDUMP, 0, 0, 0])?;
+            check("close the shared memory", t.syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?)?;
+        }
         let boot = Boot {
             magic: MAGIC,
             version: wire::VERSION,
-            flags: self.flags | wire::boot::flags::DEATH_SIGNAL,
+            flags: self.flags,
             regs: program_regs(&regs),
             image_base: base,
             image_bytes: bytes,
@@ -58,8 +81,10 @@ impl Injection<'_> {
             slab_count: self.slab_count,
             launcher_pid: std::process::id(),
             launcher_parent: std::os::unix::process::parent_id(),
+            follow_base: follow.0,
+            follow_image: follow.1,
+            reserved: 0,
         };
-        let boot_at = base + image_bytes;
         t.write(boot_at, bytes_of(&boot))?;
         let mut start = regs;
         start.rip = base + image.entry;
@@ -68,6 +93,20 @@ impl Injection<'_> {
         start.eflags = 0x202;
         start.orig_rax = u64::MAX;
         t.set_regs(&start)
+    }
+}
+
+impl Memory {
+    /// The descriptor in the process. `scratch` is memory of the process that nobody needs yet.
+    fn descriptor(&self, t: &Tracee, scratch: u64) -> Result<u64, LaunchError> {
+        let fd = match self {
+            Memory::Inherited(fd) => return Ok(*fd as u64),
+            Memory::Open(fd) => fd,
+        };
+        let path = format!("/proc/{}/fd/{fd}\0", std::process::id());
+        t.write(scratch, path.as_bytes())?;
+        let how = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
+        check("open the shared memory", t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
     }
 }
 

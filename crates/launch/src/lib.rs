@@ -13,6 +13,7 @@ pub mod breakpoint;
 pub mod counts;
 mod ended;
 mod error;
+mod follow;
 mod inherited;
 mod inject;
 pub mod log;
@@ -27,6 +28,7 @@ mod tracee;
 
 pub use ended::{Ended, Usage};
 pub use error::LaunchError;
+pub use follow::Followed;
 pub use program::find;
 pub use results::Results;
-pub use run::{Answers, Outcome, Spec, run, run_answering, run_in};
+pub use run::{Answers, Outcome, Spec, run, run_in, run_with};

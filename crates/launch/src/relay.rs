@@ -94,6 +94,17 @@ impl Relay {
         started: Instant,
         deadline: Option<Instant>,
     ) -> Result<Option<Usage>, LaunchError> {
+        self.wait_serving(pid, started, deadline, &mut || {})
+    }
+
+    /// The same, with something to do whenever a SIGCHLD comes, of which anybody may send us one.
+    pub(crate) fn wait_serving(
+        &self,
+        pid: libc::pid_t,
+        started: Instant,
+        deadline: Option<Instant>,
+        serve: &mut dyn FnMut(),
+    ) -> Result<Option<Usage>, LaunchError> {
         // It may have ended before this call.
         if let Some(usage) = self.look(pid, started)? {
             return Ok(Some(usage));
@@ -108,6 +119,7 @@ impl Relay {
             };
             match info.si_signo {
                 libc::SIGCHLD => {
+                    serve();
                     if let Some(usage) = self.look(pid, started)? {
                         self.swallow_pending();
                         return Ok(Some(usage));

@@ -89,6 +89,41 @@ impl Tracee {
         Ok(())
     }
 
+    /// Its id.
+    pub(crate) fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// From a stop inside a system call to its end: registers that are set from then on stay.
+    pub(crate) fn finish_syscall(&self) -> Result<(), LaunchError> {
+        // SAFETY: no memory of ours is involved but one int.
+        unsafe {
+            let mut status = 0;
+            if libc::ptrace(libc::PTRACE_SYSCALL, self.pid, 0, 0) < 0
+                || libc::waitpid(self.pid, &raw mut status, libc::__WALL) < 0
+            {
+                return Err(os("wait for the program"));
+            }
+            if !libc::WIFSTOPPED(status) {
+                return Err(LaunchError::Bug(format!(
+                    "a program ended during start-up (status {status:#x})"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The mask of blocked signals, one bit per signal.
+    pub(crate) fn mask(&self) -> Result<u64, LaunchError> {
+        const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+        let mut mask = 0u64;
+        // SAFETY: the kernel writes one word.
+        if unsafe { libc::ptrace(PTRACE_GETSIGMASK, self.pid, size_of::<u64>(), &raw mut mask) } < 0 {
+            return Err(os("read the program's signal mask"));
+        }
+        Ok(mask)
+    }
+
     /// Sets the mask of blocked signals, one bit per signal.
     pub(crate) fn set_mask(&self, mask: u64) -> Result<(), LaunchError> {
         const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;

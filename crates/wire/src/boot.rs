@@ -44,6 +44,12 @@ pub struct Boot {
     pub launcher_pid: u32,
     /// Process id of the launcher's parent: whom the program takes for its own.
     pub launcher_parent: u32,
+    /// The mapping of [`crate::follow`]; 0 when children are not followed.
+    pub follow_base: u64,
+    /// Number of this image there.
+    pub follow_image: u32,
+    /// Keeps the size a multiple of 8.
+    pub reserved: u32,
 }
 
 /// Bits of [`Boot::flags`].

@@ -11,6 +11,7 @@
 pub mod boot;
 pub mod causal;
 pub mod count;
+pub mod follow;
 pub mod growth;
 pub mod idle;
 pub mod log;
@@ -18,10 +19,11 @@ pub mod running;
 pub mod slab;
 
 /// Version of every layout in this crate.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A structure that one program writes while another reads it: made of atomics alone, valid for any bytes. Only
 /// layouts of this crate implement it.
 pub trait Layout: Sync {}
 
 impl Layout for causal::Shared {}
+impl Layout for follow::Control {}

@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod exchange;
 mod farsight;
+mod follow;
 mod idle;
 mod idle_odd;
 mod mode;

@@ -37,7 +37,6 @@ pub(super) const ROWS: &[Real] = rows! {
     "switch": "switch" "5000";
     "context": "context" "2000";
     "pipe": "pipe" "5000";
-    "mutex": "mutex" "5000";
     "vector": "vecmath" "20";
     "longjmp": "longjmp" "5000";
     "stack": "stack" "20";
