@@ -87,6 +87,7 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         slabs: Slabs::new(layout),
         arrivals: Default::default(),
         plan: Default::default(),
+        prefix: Default::default(),
         signals: signal::Actions::default(),
         sb: Superblock::new(),
         memo: Default::default(),

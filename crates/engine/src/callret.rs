@@ -195,16 +195,7 @@ impl<C: Client> Engine<C> {
             s.hot.table_jump(self.branch_table(call));
             return;
         }
-        let id = self.new_exit(Exit {
-            from: block,
-            kind: ExitKind::Cached,
-            target: 0,
-            site: 0,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let id = self.new_exit(Exit::new(block, ExitKind::Cached, 0, 0));
         s.cold.align(8);
         let tag = s.cold.here();
         s.cold.q64(0);
@@ -321,16 +312,7 @@ impl<C: Client> Engine<C> {
         debug_assert!(site % 8 <= 4);
         arena.hot = a.here();
         arena.cold = cold.here();
-        let exit = self.new_exit(Exit {
-            from: NONE,
-            kind: ExitKind::Jump,
-            target: pc,
-            site,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let exit = self.new_exit(Exit::new(NONE, ExitKind::Jump, pc, site));
         self.link(exit, id);
         self.indirect.insert(pc, exit);
         self.low.set(pc, at);

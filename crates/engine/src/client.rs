@@ -133,6 +133,19 @@ pub trait Client: Sized + 'static {
     /// `sb.insns[..count]` from the start; `None` for no counting.
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32>;
 
+    /// A name for the path along `sb.insns[..count]`, which leaves by a side exit that may never be taken: its counter is
+    /// asked for ([`Client::counter_of`]) when it is, and grows by one each time. `None`: the path is counted as
+    /// others are.
+    fn side_path(&mut self, sb: &Superblock, count: usize) -> Option<u32> {
+        let _ = (sb, count);
+        None
+    }
+
+    /// The counter of a path that [`Client::side_path`] has named; the same one each time.
+    fn counter_of(&mut self, path: u32) -> i32 {
+        unreachable!("path {path} was never named")
+    }
+
     /// What that counter grows by.
     fn path_amount(&mut self, sb: &Superblock, count: usize) -> u32 {
         let _ = (sb, count);

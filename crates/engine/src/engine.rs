@@ -57,6 +57,7 @@ pub struct Engine<C> {
     pub(crate) return_miss: u64,
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
+    pub(crate) prefix: crate::counted::Prefix,
 }
 
 /// The engine under its lock; the address of this is in every thread's state.
@@ -188,6 +189,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
                 e.sb = sb;
                 e.go_to(st, exit.target);
                 return;
+            }
+            if exit.kind == ExitKind::Counted {
+                return e.take_counted(st, st.exit_id);
             }
             e.plan.hint = exit.lent;
             let to = e.go_to(st, exit.target);

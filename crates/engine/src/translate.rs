@@ -49,6 +49,8 @@ struct Pending {
     site: u64,
     target: u64,
     counter: Option<Bump>,
+    /// The client's name for the path, if its counter is taken later, and whether flags are dead.
+    path: Option<(u32, bool)>,
     /// Registers that are lent there and must be given back.
     lent: (u16, [Reg; crate::events::SCRATCH_MAX]),
     /// A tail call, and whether flags are live on it.
@@ -102,6 +104,7 @@ impl<C: Client> Engine<C> {
             }
         };
         s.hot.align(16);
+        self.emit_prefix(&mut s);
         let mut first = NONE;
         let mut at = pc;
         let mut junction = NONE;
@@ -154,16 +157,7 @@ impl<C: Client> Engine<C> {
                 break;
             }
             let site = s.hot.junction();
-            junction = self.new_exit(Exit {
-                from: id,
-                kind: ExitKind::Junction,
-                target: next,
-                site,
-                stub: 0,
-                to: NONE,
-                next_incoming: NONE,
-                lent,
-            });
+            junction = self.new_exit(Exit { lent, ..Exit::new(id, ExitKind::Junction, next, site) });
             self.finish_block(&mut s, id);
             self.plan.hint = lent;
             at = next;
@@ -273,14 +267,18 @@ impl<C: Client> Engine<C> {
                 }
                 Kind::SideExit => {
                     let target = insn.ins.near_branch_target();
-                    let counter =
-                        if counting { self.bump_of(k + 1, self.live_exits[side] == 0) } else { None };
                     let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
                     let tail = self.tail_of(&insn, target).map(|t| (t, live));
+                    let path = if counting && tail.is_none() && lent.0 == 0 {
+                        self.client.side_path(&self.sb, k + 1).map(|p| (p, !live))
+                    } else {
+                        None
+                    };
+                    let counter = if counting && path.is_none() { self.bump_of(k + 1, !live) } else { None };
                     side += 1;
                     self.map_copy(entry, &insn, s.hot.here());
                     let site = cond_exit(&mut s.hot, &insn);
-                    s.pending.push(Pending { site, target, counter, lent, tail });
+                    s.pending.push(Pending { site, target, counter, path, lent, tail });
                 }
                 Kind::End => {}
             }
@@ -416,7 +414,7 @@ impl<C: Client> Engine<C> {
                 let site = cond_exit(&mut s.hot, &l);
                 let tail = self.tail_of(&l, target).map(|t| (t, true));
                 let lent = (self.plan.borrowed, self.plan.scratch);
-                s.pending.push(Pending { site, target, counter: None, lent, tail });
+                s.pending.push(Pending { site, target, counter: None, path: None, lent, tail });
                 Some(next)
             }
             End::Call { target, next } => {
@@ -511,6 +509,10 @@ impl<C: Client> Engine<C> {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         for p in core::mem::take(&mut s.pending) {
+            if let Some((path, flags_dead)) = p.path {
+                self.counted_exit(s, id, p.site, p.target, path, flags_dead);
+                continue;
+            }
             if p.counter.is_none() && p.tail.is_none() {
                 self.direct_exit(s, id, p.site, p.target, p.lent.0);
                 continue;
@@ -624,15 +626,20 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
 
 /// What a passage along a path adds to which counters.
 #[derive(Clone, Copy)]
-struct Bump {
-    counter: i32,
+pub(crate) struct Bump {
+    pub counter: i32,
     amount: u32,
     cost: Option<(i32, u32)>,
     flags_dead: bool,
 }
 
 impl Bump {
-    fn emit(&self, a: &mut Asm) {
+    /// Adds one to one counter.
+    pub(crate) fn one(counter: i32, flags_dead: bool) -> Bump {
+        Bump { counter, amount: 1, cost: None, flags_dead }
+    }
+
+    pub(crate) fn emit(&self, a: &mut Asm) {
         bump_counter(a, self.counter, self.flags_dead, self.amount);
         if let Some((counter, amount)) = self.cost {
             bump_counter(a, counter, self.flags_dead, amount);
