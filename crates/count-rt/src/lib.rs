@@ -144,6 +144,8 @@ fn string_counters(count: &mut Count, insn: &Insn) -> Option<StringCounters> {
 }
 
 impl Client for Count {
+    const SIDE_PATHS: bool = true;
+
     fn block(&mut self, sb: &Superblock) {
         self.prefix.clear();
         let mut d = ExitDesc::default();
@@ -173,9 +175,9 @@ impl Client for Count {
         Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
     }
 
-    fn side_path(&mut self, _: &Superblock, count: usize) -> Option<u32> {
+    fn side_path(&mut self, _: &Superblock, count: usize) -> u32 {
         self.side_paths.push((self.prefix[count], None));
-        Some(self.side_paths.len() as u32 - 1)
+        self.side_paths.len() as u32 - 1
     }
 
     fn counter_of(&mut self, path: u32) -> i32 {

@@ -51,8 +51,6 @@ pub struct Exit {
     pub next_incoming: u32,
     /// Registers that are lent to the client where it leaves, as bits.
     pub lent: u16,
-    /// For [`ExitKind::Counted`]: are flags dead where it leads?
-    pub flags_dead: bool,
     /// For [`ExitKind::Counted`]: the client's name for the path.
     pub path: u32,
 }
@@ -60,7 +58,7 @@ pub struct Exit {
 impl Exit {
     /// An exit that is not linked, with no registers lent.
     pub fn new(from: u32, kind: ExitKind, target: u64, site: u64) -> Exit {
-        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0, flags_dead: false, path: 0 }
+        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0, path: 0 }
     }
 }
 
@@ -97,38 +95,19 @@ pub struct Block {
     pub source: u64,
 }
 
-/// All blocks and exits, and the table from program address to block.
-pub struct Blocks {
-    /// By index.
-    pub list: Vec<Block>,
-    /// By index.
-    pub exits: Vec<Exit>,
+/// A table from program address to block. The blocks themselves are in the list that is passed in.
+struct Table {
     /// Low half of the address, and the block.
     slots: Vec<(u32, u32)>,
     used: usize,
-    prefault: [Prefault; 2],
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Blocks {
-            list: Vec::with_capacity(BLOCKS_RESERVED),
-            exits: Vec::with_capacity(EXITS_RESERVED),
-            slots: vec![(0, NONE); 1 << 14],
-            used: 0,
-            prefault: Default::default(),
-        }
-    }
 }
 
 /// No block any more, but longer probes pass here.
 const GONE: u32 = NONE - 1;
 
-impl Blocks {
-    /// Before more are made: see `prefault.rs`.
-    pub fn keep_ahead(&mut self) {
-        self.prefault[0].keep_ahead(&self.list);
-        self.prefault[1].keep_ahead(&self.exits);
+impl Table {
+    fn new() -> Table {
+        Table { slots: vec![(0, NONE); 1 << 14], used: 0 }
     }
 
     /// Where probing for `pc` starts. The addresses of 64 bytes of code share a cache line: what is looked up lies mostly
@@ -139,49 +118,100 @@ impl Blocks {
     }
 
     /// The slot of `pc`, or the empty one that ends the search.
-    fn slot(&self, pc: u64) -> usize {
+    fn slot(&self, list: &[Block], pc: u64) -> usize {
         let mask = self.slots.len() - 1;
         let mut i = self.start(pc);
         loop {
             let (key, id) = self.slots[i];
-            if id == NONE || key == pc as u32 && id != GONE && self.list[id as usize].pc == pc {
+            if id == NONE || key == pc as u32 && id != GONE && list[id as usize].pc == pc {
                 return i;
             }
             i = (i + 1) & mask;
         }
     }
 
-    /// The live block at `pc`.
-    pub fn find(&self, pc: u64) -> Option<u32> {
-        let id = self.slots[self.slot(pc)].1;
+    fn find(&self, list: &[Block], pc: u64) -> Option<u32> {
+        let id = self.slots[self.slot(list, pc)].1;
         (id != NONE).then_some(id)
     }
 
-    /// Makes `id`, which is in the list, the block at its address `pc`.
-    pub fn set(&mut self, pc: u64, id: u32) {
+    fn set(&mut self, list: &[Block], pc: u64, id: u32) {
         if (self.used + 1) * 2 > self.slots.len() {
             let old = core::mem::take(&mut self.slots);
             self.slots = vec![(0, NONE); old.len() * 2];
             self.used = 0;
-            for (_, id) in old {
-                if id < GONE {
-                    self.set(self.list[id as usize].pc, id);
-                }
+            for (_, id) in old.into_iter().filter(|s| s.1 < GONE) {
+                self.set(list, list[id as usize].pc, id);
             }
         }
-        let i = self.slot(pc);
+        let i = self.slot(list, pc);
         if self.slots[i].1 == NONE {
             self.used += 1;
         }
         self.slots[i] = (pc as u32, id);
     }
 
-    /// Takes the block at `pc` out of the table.
-    pub fn unset(&mut self, pc: u64) {
-        let i = self.slot(pc);
+    fn unset(&mut self, list: &[Block], pc: u64) {
+        let i = self.slot(list, pc);
         if self.slots[i].1 != NONE {
             self.slots[i].1 = GONE;
         }
+    }
+}
+
+/// All blocks and exits, and the tables from program address to block.
+pub struct Blocks {
+    /// By index.
+    pub list: Vec<Block>,
+    /// By index.
+    pub exits: Vec<Exit>,
+    table: Table,
+    calls: Table,
+    prefault: [Prefault; 2],
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Blocks {
+            list: Vec::with_capacity(BLOCKS_RESERVED),
+            exits: Vec::with_capacity(EXITS_RESERVED),
+            table: Table::new(),
+            calls: Table::new(),
+            prefault: Default::default(),
+        }
+    }
+}
+
+impl Blocks {
+    /// Before more are made: see `prefault.rs`.
+    pub fn keep_ahead(&mut self) {
+        self.prefault[0].keep_ahead(&self.list);
+        self.prefault[1].keep_ahead(&self.exits);
+    }
+
+    /// The live block at `pc`.
+    pub fn find(&self, pc: u64) -> Option<u32> {
+        self.table.find(&self.list, pc)
+    }
+
+    /// Makes `id`, which is in the list, the block at its address `pc`.
+    pub fn set(&mut self, pc: u64, id: u32) {
+        self.table.set(&self.list, pc, id);
+    }
+
+    /// Takes the block at `pc` out of the table.
+    pub fn unset(&mut self, pc: u64) {
+        self.table.unset(&self.list, pc);
+    }
+
+    /// The place where the call instruction at `pc` is made, live or not.
+    pub fn find_call(&self, pc: u64) -> Option<u32> {
+        self.calls.find(&self.list, pc)
+    }
+
+    /// Makes `id`, which is in the list, the place of the call instruction at its address `pc`.
+    pub fn set_call(&mut self, pc: u64, id: u32) {
+        self.calls.set(&self.list, pc, id);
     }
 }
 

@@ -82,7 +82,6 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         pages: Pages::default(),
         indirect: Default::default(),
         suspended: Default::default(),
-        call_sites: Default::default(),
         cached_sites: Default::default(),
         slabs: Slabs::new(layout),
         arrivals: Default::default(),

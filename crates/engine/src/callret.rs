@@ -45,7 +45,7 @@ impl<C: Client> Engine<C> {
     /// other. The block that jumps has counted the call; the place that is jumped to comes behind the counting.
     pub(crate) fn reuse_call(&mut self, s: &mut Streams, block: u32, insn: &Insn) -> bool {
         let pc = insn.pc();
-        if let Some(&site) = self.call_sites.get(&pc)
+        if let Some(site) = self.blocks.find_call(pc)
             && self.blocks.list[site as usize].live
             && self.blocks.list[site as usize].arena == s.arena as u16
         {
@@ -77,7 +77,7 @@ impl<C: Client> Engine<C> {
             ..b
         });
         self.pages.note(pc & !0xfff, site);
-        self.call_sites.insert(pc, site);
+        self.blocks.set_call(pc, site);
         false
     }
 

@@ -50,6 +50,10 @@ pub trait Client: Sized + 'static {
     /// What it wants to see.
     const EVENTS: Events = Events::NONE;
 
+    /// Does it name paths that leave by side exits ([`Client::side_path`]), instead of giving them counters at once? Not
+    /// for clients with inline events.
+    const SIDE_PATHS: bool = false;
+
     /// Where slabs lie: behind the fixed part of the shared memory, unless the client has reserved another range (its
     /// own mapping, none of the program's). The engine maps the private part of each slab itself.
     fn slabs(&self, boot: &Boot) -> SlabLayout {
@@ -134,11 +138,10 @@ pub trait Client: Sized + 'static {
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32>;
 
     /// A name for the path along `sb.insns[..count]`, which leaves by a side exit that may never be taken: its counter is
-    /// asked for ([`Client::counter_of`]) when it is, and grows by one each time. `None`: the path is counted as
-    /// others are.
-    fn side_path(&mut self, sb: &Superblock, count: usize) -> Option<u32> {
+    /// asked for ([`Client::counter_of`]) when it is, and grows by one each time. For clients with `SIDE_PATHS`.
+    fn side_path(&mut self, sb: &Superblock, count: usize) -> u32 {
         let _ = (sb, count);
-        None
+        0
     }
 
     /// The counter of a path that [`Client::side_path`] has named; the same one each time.

@@ -14,10 +14,11 @@
 //! Unlinking points the `jcc` back at its stub; the next passage makes new code with the same counter. Under the
 //! engine lock.
 
-use crate::block::{ExitKind, NONE};
+use crate::block::NONE;
 use crate::client::Client;
 use crate::emit::{Asm, patch_rel32};
 use crate::engine::Engine;
+use crate::liveness::Ahead;
 use crate::state::ThreadState;
 use crate::translate::{Bump, Streams};
 
@@ -31,11 +32,24 @@ pub(crate) struct Prefix {
 }
 
 impl<C: Client> Engine<C> {
+    /// Are side exits counted exits?
+    pub(crate) fn counts_later(&self) -> bool {
+        C::SIDE_PATHS && self.counting && !self.events().inline()
+    }
+
     /// The counted exit `id` is taken, and leads to its stub: counts this passage, makes code that counts the next
     /// ones, and goes on at the target.
     pub(crate) fn take_counted(&mut self, st: &mut ThreadState, id: u32) {
         let exit = self.blocks.exits[id as usize];
-        let bump = Bump::one(self.client.counter_of(exit.path), exit.flags_dead);
+        // (A change of what is looked at flushes the target, and this code with its link.)
+        let ahead = Ahead {
+            regions: &self.regions,
+            returns_kill: self.returns_kill_flags(),
+            home: exit.target,
+            memo: &self.memo,
+        };
+        let flags_dead = ahead.live(exit.target) == 0;
+        let bump = Bump::one(self.client.counter_of(exit.path), flags_dead);
         let counter = (st.this as u64).wrapping_add(bump.counter as u64) as *mut u64;
         // SAFETY: a counter in this thread's slab; the thread is here.
         unsafe { *counter = (*counter).wrapping_add(1) };
@@ -81,11 +95,5 @@ impl<C: Client> Engine<C> {
         a.jmp_anywhere(goal);
         arena.hot = a.here();
         Some(at)
-    }
-
-    /// Registers the conditional jump with its displacement at `site` as a counted exit.
-    pub(crate) fn counted_exit(&mut self, s: &mut Streams, from: u32, site: u64, target: u64, path: u32, flags_dead: bool) {
-        let exit = crate::block::Exit { path, flags_dead, ..crate::block::Exit::new(from, ExitKind::Counted, target, site) };
-        self.exit_to(s, exit, None);
     }
 }

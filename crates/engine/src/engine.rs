@@ -36,8 +36,6 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
-    /// Where each call instruction is made, by its address.
-    pub(crate) call_sites: BTreeMap<u64, u32>,
     /// Displacements of the misses of cached sites that are not filled yet, by exit.
     pub(crate) cached_sites: BTreeMap<u32, u64>,
     /// Flushed blocks whose bytes may turn out unchanged, by program address.
@@ -173,7 +171,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         r if r == Reason::Exit as u32 => {
             let exit = e.blocks.exits[st.exit_id as usize];
             if exit.kind == ExitKind::CallSite {
-                if let Some(&to) = e.call_sites.get(&exit.target)
+                if let Some(to) = e.blocks.find_call(exit.target)
                     && e.blocks.list[to as usize].live
                 {
                     e.link(st.exit_id, to);

@@ -49,8 +49,8 @@ struct Pending {
     site: u64,
     target: u64,
     counter: Option<Bump>,
-    /// The client's name for the path, if its counter is taken later, and whether flags are dead.
-    path: Option<(u32, bool)>,
+    /// The client's name for the path, if its counter is taken later.
+    path: Option<u32>,
     /// Registers that are lent there and must be given back.
     lent: (u16, [Reg; crate::events::SCRATCH_MAX]),
     /// A tail call, and whether flags are live on it.
@@ -211,13 +211,6 @@ impl<C: Client> Engine<C> {
         let mut bump = None;
         if counting {
             self.client.block(&self.sb);
-            let ahead = Ahead {
-                regions: &self.regions,
-                returns_kill: self.returns_kill_flags(),
-                home: self.sb.pc,
-                memo: &self.memo,
-            };
-            liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
         }
@@ -269,12 +262,13 @@ impl<C: Client> Engine<C> {
                     let target = insn.ins.near_branch_target();
                     let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
                     let tail = self.tail_of(&insn, target).map(|t| (t, live));
-                    let path = if counting && tail.is_none() && lent.0 == 0 {
-                        self.client.side_path(&self.sb, k + 1).map(|p| (p, !live))
+                    let (path, counter) = if self.counts_later() {
+                        (Some(self.client.side_path(&self.sb, k + 1)), None)
+                    } else if counting {
+                        (None, self.bump_of(k + 1, !live))
                     } else {
-                        None
+                        (None, None)
                     };
-                    let counter = if counting && path.is_none() { self.bump_of(k + 1, !live) } else { None };
                     side += 1;
                     self.map_copy(entry, &insn, s.hot.here());
                     let site = cond_exit(&mut s.hot, &insn);
@@ -296,7 +290,18 @@ impl<C: Client> Engine<C> {
         let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
         let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
         let last = if ends_with_insn { n - 1 } else { n };
-        let dead = (first..=last).rev().find(|&k| self.live_before[k] == 0);
+        let ahead = Ahead {
+            regions: &self.regions,
+            returns_kill: self.returns_kill_flags(),
+            home: self.sb.pc,
+            memo: &self.memo,
+        };
+        let dead = if self.counts_later() {
+            liveness::dead_place(&self.sb, ahead, first, last)
+        } else {
+            liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
+            (first..=last).rev().find(|&k| self.live_before[k] == 0)
+        };
         Some((dead.unwrap_or(last), self.bump_of(n, dead.is_some())?))
     }
 
@@ -509,8 +514,9 @@ impl<C: Client> Engine<C> {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         for p in core::mem::take(&mut s.pending) {
-            if let Some((path, flags_dead)) = p.path {
-                self.counted_exit(s, id, p.site, p.target, path, flags_dead);
+            if let Some(path) = p.path {
+                let exit = Exit { path, ..Exit::new(id, ExitKind::Counted, p.target, p.site) };
+                self.exit_to(s, exit, None);
                 continue;
             }
             if p.counter.is_none() && p.tail.is_none() {
