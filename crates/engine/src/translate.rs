@@ -113,6 +113,7 @@ impl<C: Client> Engine<C> {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             let mut sb = core::mem::take(&mut self.sb);
             self.decode(&mut sb, at, max);
+            self.blocks.prefetch(sb.end);
             self.sb = sb;
             if self.trust_is_betrayed() {
                 if depth == 0 {
