@@ -38,12 +38,17 @@ const RESERVED: u64 = 1 << 16;
 /// taken, and their counters would take up half of the cache lines that the others need.
 const STRETCH: u32 = 512;
 
+/// Side exits that fit before their list has to move. Only address space is taken until they are used.
+const SIDE_PATHS_RESERVED: usize = 1 << 20;
+
 /// Counts.
 pub struct Count {
     shared: Shared,
     accesses: AccessCounter,
     /// `prefix[k]`: what the first `k` instructions of the current superblock add.
     prefix: Vec<ExitDesc>,
+    /// Paths to side exits, and their counters once they have one.
+    side_paths: Vec<(ExitDesc, Option<u32>)>,
     by_sum: BTreeMap<[u16; 5], u32>,
     /// What is left of the current stretches, for whole paths and for side exits: (next, end).
     stretches: [(u32, u32); 2],
@@ -69,6 +74,7 @@ impl Count {
             shared: unsafe { Shared::new(boot) },
             accesses: AccessCounter::default(),
             prefix: Vec::new(),
+            side_paths: Vec::with_capacity(SIDE_PATHS_RESERVED),
             by_sum: BTreeMap::new(),
             stretches: [(0, 0); 2],
             counters_max,
@@ -139,6 +145,7 @@ fn string_counters(count: &mut Count, insn: &Insn) -> Option<StringCounters> {
 
 impl Client for Count {
     const FOLLOWS_FORKS: bool = true;
+    const SIDE_PATHS: bool = true;
 
     fn block(&mut self, sb: &Superblock) {
         self.prefix.clear();
@@ -167,6 +174,18 @@ impl Client for Count {
         let d = self.prefix[count];
         let counter = self.counter(d, count < sb.insns.len()).0;
         Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
+    }
+
+    fn side_path(&mut self, _: &Superblock, count: usize) -> u32 {
+        self.side_paths.push((self.prefix[count], None));
+        self.side_paths.len() as u32 - 1
+    }
+
+    fn counter_of(&mut self, path: u32) -> i32 {
+        let (d, known) = self.side_paths[path as usize];
+        let counter = known.unwrap_or_else(|| self.counter(d, true).0);
+        self.side_paths[path as usize].1 = Some(counter);
+        (COUNTERS_OFFSET + u64::from(counter) * 8) as i32
     }
 
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {

@@ -4,8 +4,10 @@
 //! still stand in it) but leaves the address table and all links. All under the engine lock.
 
 use crate::prefault::Prefault;
+use crate::superblock::End;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// No block, no exit.
 pub const NONE: u32 = u32::MAX;
@@ -28,6 +30,8 @@ pub enum ExitKind {
     Cached,
     /// A system call site; `site` is the cache address after it.
     Syscall,
+    /// A conditional jump whose taken side is counted, see `counted.rs`. It leads to its stub, or to code that counts.
+    Counted,
 }
 
 /// One way out of a block.
@@ -49,12 +53,14 @@ pub struct Exit {
     pub next_incoming: u32,
     /// Registers that are lent to the client where it leaves, as bits.
     pub lent: u16,
+    /// For [`ExitKind::Counted`]: the client's name for the path.
+    pub path: u32,
 }
 
 impl Exit {
     /// An exit that is not linked, with no registers lent.
     pub fn new(from: u32, kind: ExitKind, target: u64, site: u64) -> Exit {
-        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0 }
+        Exit { from, kind, target, site, stub: 0, to: NONE, next_incoming: NONE, lent: 0, path: 0 }
     }
 }
 
@@ -91,14 +97,87 @@ pub struct Block {
     pub source: u64,
 }
 
-/// All blocks and exits, and the table from program address to block.
+/// A table from program address to block. The blocks themselves are in the list that is passed in.
+struct Table {
+    /// Low half of the address, and the block.
+    slots: Vec<(u32, u32)>,
+    used: usize,
+}
+
+/// log2 of the slots that a table starts with: most programs never make it move.
+const SLOTS_SHIFT: u32 = if cfg!(test) { 8 } else { 16 };
+
+/// No block any more, but longer probes pass here.
+const GONE: u32 = NONE - 1;
+
+impl Table {
+    fn new() -> Table {
+        Table { slots: vec![(0, NONE); 1 << SLOTS_SHIFT], used: 0 }
+    }
+
+    /// Where probing for `pc` starts. The addresses of 64 bytes of code share a cache line: what is looked up lies mostly
+    /// near what was looked up last, and a table that scatters them is a cache miss each time.
+    fn start(&self, pc: u64) -> usize {
+        let line = ((pc >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        (line << 3 | (pc >> 3 & 7) as usize) & (self.slots.len() - 1)
+    }
+
+    /// Brings the place of `pc` nearer, for a search that comes soon.
+    fn prefetch(&self, pc: u64) {
+        // SAFETY: a hint, of an address inside the table; SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(self.slots.as_ptr().add(self.start(pc)).cast()) };
+    }
+
+    /// The slot of `pc`, or the empty one that ends the search.
+    fn slot(&self, list: &[Block], pc: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut i = self.start(pc);
+        loop {
+            let (key, id) = self.slots[i];
+            if id == NONE || key == pc as u32 && id != GONE && list[id as usize].pc == pc {
+                return i;
+            }
+            i = (i + 1) & mask;
+        }
+    }
+
+    fn find(&self, list: &[Block], pc: u64) -> Option<u32> {
+        let id = self.slots[self.slot(list, pc)].1;
+        (id != NONE).then_some(id)
+    }
+
+    fn set(&mut self, list: &[Block], pc: u64, id: u32) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            let old = core::mem::take(&mut self.slots);
+            self.slots = vec![(0, NONE); old.len() * 2];
+            self.used = 0;
+            for (_, id) in old.into_iter().filter(|s| s.1 < GONE) {
+                self.set(list, list[id as usize].pc, id);
+            }
+        }
+        let i = self.slot(list, pc);
+        if self.slots[i].1 == NONE {
+            self.used += 1;
+        }
+        self.slots[i] = (pc as u32, id);
+    }
+
+    fn unset(&mut self, list: &[Block], pc: u64) {
+        let i = self.slot(list, pc);
+        if self.slots[i].1 != NONE {
+            self.slots[i].1 = GONE;
+        }
+    }
+}
+
+/// All blocks and exits, and the tables from program address to block.
 pub struct Blocks {
     /// By index.
     pub list: Vec<Block>,
     /// By index.
     pub exits: Vec<Exit>,
-    slots: Vec<(u64, u32)>,
-    used: usize,
+    table: Table,
+    calls: Table,
     prefault: [Prefault; 2],
 }
 
@@ -107,15 +186,11 @@ impl Default for Blocks {
         Blocks {
             list: Vec::with_capacity(BLOCKS_RESERVED),
             exits: Vec::with_capacity(EXITS_RESERVED),
-            slots: vec![(0, NONE); 1 << 14],
-            used: 0,
+            table: Table::new(),
+            calls: Table::new(),
             prefault: Default::default(),
         }
     }
-}
-
-fn hash(pc: u64) -> usize {
-    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
 impl Blocks {
@@ -125,57 +200,43 @@ impl Blocks {
         self.prefault[1].keep_ahead(&self.exits);
     }
 
-    /// The live block at `pc`.
-    pub fn find(&self, pc: u64) -> Option<u32> {
-        let mask = self.slots.len() - 1;
-        let mut i = hash(pc) & mask;
-        loop {
-            let (key, id) = self.slots[i];
-            if key == 0 && id == NONE {
-                return None;
+    /// Where the decoded superblock may go will be looked up when it has been emitted: a cache miss each, unless asked
+    /// for now.
+    pub fn prefetch(&self, end: End) {
+        match end {
+            End::Jump { target } => self.table.prefetch(target),
+            End::Cond { target, next } | End::Call { target, next } => {
+                self.table.prefetch(target);
+                self.table.prefetch(next);
             }
-            if key == pc && id != NONE {
-                return Some(id);
-            }
-            i = (i + 1) & mask;
+            End::CallIndirect { next } | End::Syscall { next } => self.table.prefetch(next),
+            _ => {}
         }
     }
 
-    /// Makes `id` the block at `pc`.
+    /// The live block at `pc`.
+    pub fn find(&self, pc: u64) -> Option<u32> {
+        self.table.find(&self.list, pc)
+    }
+
+    /// Makes `id`, which is in the list, the block at its address `pc`.
     pub fn set(&mut self, pc: u64, id: u32) {
-        if (self.used + 1) * 2 > self.slots.len() {
-            let old = core::mem::take(&mut self.slots);
-            self.slots = vec![(0, NONE); old.len() * 2];
-            self.used = 0;
-            for (key, id) in old {
-                if id != NONE {
-                    self.set(key, id);
-                }
-            }
-        }
-        let mask = self.slots.len() - 1;
-        let mut i = hash(pc) & mask;
-        while self.slots[i] != (0, NONE) && self.slots[i].0 != pc {
-            i = (i + 1) & mask;
-        }
-        if self.slots[i] == (0, NONE) {
-            self.used += 1;
-        }
-        self.slots[i] = (pc, id);
+        self.table.set(&self.list, pc, id);
     }
 
     /// Takes the block at `pc` out of the table.
     pub fn unset(&mut self, pc: u64) {
-        let mask = self.slots.len() - 1;
-        let mut i = hash(pc) & mask;
-        while self.slots[i] != (0, NONE) {
-            if self.slots[i].0 == pc {
-                // The key stays, so that longer probes pass; pc 0 never holds code.
-                self.slots[i].1 = NONE;
-                return;
-            }
-            i = (i + 1) & mask;
-        }
+        self.table.unset(&self.list, pc);
+    }
+
+    /// The place where the call instruction at `pc` is made, live or not.
+    pub fn find_call(&self, pc: u64) -> Option<u32> {
+        self.calls.find(&self.list, pc)
+    }
+
+    /// Makes `id`, which is in the list, the place of the call instruction at its address `pc`.
+    pub fn set_call(&mut self, pc: u64, id: u32) {
+        self.calls.set(&self.list, pc, id);
     }
 }
 
@@ -183,22 +244,48 @@ impl Blocks {
 mod tests {
     use super::*;
 
+    fn block(pc: u64) -> Block {
+        Block {
+            pc,
+            entry: 0,
+            warm: 0,
+            base: 0,
+            hot_end: 0,
+            incoming: NONE,
+            exits: 0,
+            exit_count: 0,
+            arena: 0,
+            bump: 0,
+            map: 0,
+            borrowed: 0,
+            live: true,
+            source: 0,
+        }
+    }
+
     #[test]
     fn the_table_finds_what_was_set_and_not_what_was_unset() {
+        // Every other address has the low half of its neighbour.
+        let pc = |i: u64| (i & !1) * 7 | (i & 1) << 32;
         let mut b = Blocks::default();
-        for i in 1..20_000u64 {
-            b.set(i * 7, i as u32);
+        for i in 0..20_000u64 {
+            b.list.push(block(pc(i)));
+            b.set(pc(i), i as u32);
         }
-        for i in 1..20_000u64 {
-            assert_eq!(b.find(i * 7), Some(i as u32));
+        for i in 0..20_000u64 {
+            assert_eq!(b.find(pc(i)), Some(i as u32));
             if i % 3 == 0 {
-                b.unset(i * 7);
+                b.unset(pc(i));
             }
         }
-        for i in 1..20_000u64 {
-            assert_eq!(b.find(i * 7), (i % 3 != 0).then_some(i as u32));
+        for i in 0..20_000u64 {
+            assert_eq!(b.find(pc(i)), (i % 3 != 0).then_some(i as u32));
         }
-        b.set(21, 99);
-        assert_eq!(b.find(21), Some(99));
+        b.list.push(block(pc(3)));
+        b.set(pc(3), 20_000);
+        assert_eq!(b.find(pc(3)), Some(20_000));
+        b.list.push(block(pc(4)));
+        b.set(pc(4), 20_001);
+        assert_eq!(b.find(pc(4)), Some(20_001));
     }
 }

@@ -45,7 +45,7 @@ impl<C: Client> Engine<C> {
     /// other. The block that jumps has counted the call; the place that is jumped to comes behind the counting.
     pub(crate) fn reuse_call(&mut self, s: &mut Streams, block: u32, insn: &Insn) -> bool {
         let pc = insn.pc();
-        if let Some(&site) = self.call_sites.get(&pc)
+        if let Some(site) = self.blocks.find_call(pc)
             && self.blocks.list[site as usize].live
             && self.blocks.list[site as usize].arena == s.arena as u16
         {
@@ -77,7 +77,7 @@ impl<C: Client> Engine<C> {
             ..b
         });
         self.pages.note(pc & !0xfff, site);
-        self.call_sites.insert(pc, site);
+        self.blocks.set_call(pc, site);
         false
     }
 
@@ -195,16 +195,7 @@ impl<C: Client> Engine<C> {
             s.hot.table_jump(self.branch_table(call));
             return;
         }
-        let id = self.new_exit(Exit {
-            from: block,
-            kind: ExitKind::Cached,
-            target: 0,
-            site: 0,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let id = self.new_exit(Exit::new(block, ExitKind::Cached, 0, 0));
         s.cold.align(8);
         let tag = s.cold.here();
         s.cold.q64(0);
@@ -321,16 +312,7 @@ impl<C: Client> Engine<C> {
         debug_assert!(site % 8 <= 4);
         arena.hot = a.here();
         arena.cold = cold.here();
-        let exit = self.new_exit(Exit {
-            from: NONE,
-            kind: ExitKind::Jump,
-            target: pc,
-            site,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let exit = self.new_exit(Exit::new(NONE, ExitKind::Jump, pc, site));
         self.link(exit, id);
         self.indirect.insert(pc, exit);
         self.low.set(pc, at);

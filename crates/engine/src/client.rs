@@ -66,6 +66,10 @@ pub trait Client: Sized + 'static {
     /// Can it go on in the child of a fork ([`Client::forked`])? Otherwise such children run natively.
     const FOLLOWS_FORKS: bool = false;
 
+    /// Does it name paths that leave by side exits ([`Client::side_path`]), instead of giving them counters at once? Not
+    /// for clients with inline events.
+    const SIDE_PATHS: bool = false;
+
     /// Where slabs lie: behind the fixed part of the shared memory, unless the client has reserved another range (its
     /// own mapping, none of the program's). The engine maps the private part of each slab itself.
     fn slabs(&self, boot: &Boot) -> SlabLayout {
@@ -148,6 +152,18 @@ pub trait Client: Sized + 'static {
     /// The counter (a displacement from gs) that is to grow by one each time control passes along
     /// `sb.insns[..count]` from the start; `None` for no counting.
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32>;
+
+    /// A name for the path along `sb.insns[..count]`, which leaves by a side exit that may never be taken: its counter is
+    /// asked for ([`Client::counter_of`]) when it is, and grows by one each time. For clients with `SIDE_PATHS`.
+    fn side_path(&mut self, sb: &Superblock, count: usize) -> u32 {
+        let _ = (sb, count);
+        0
+    }
+
+    /// The counter of a path that [`Client::side_path`] has named; the same one each time.
+    fn counter_of(&mut self, path: u32) -> i32 {
+        unreachable!("path {path} was never named")
+    }
 
     /// What that counter grows by.
     fn path_amount(&mut self, sb: &Superblock, count: usize) -> u32 {

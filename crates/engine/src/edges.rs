@@ -228,16 +228,7 @@ impl<C: Client> Engine<C> {
         let arena = self.cache.arena(b.arena.into());
         arena.hot = a.here();
         arena.cold = cold.here();
-        let exit = self.new_exit(Exit {
-            from: NONE,
-            kind: ExitKind::Jump,
-            target: pc,
-            site,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let exit = self.new_exit(Exit::new(NONE, ExitKind::Jump, pc, site));
         self.link(exit, id);
         if call {
             self.arrivals.calls.insert(pc, (exit, enter));

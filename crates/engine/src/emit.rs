@@ -249,6 +249,16 @@ impl Asm {
         self.rel32(target)
     }
 
+    /// A jump to `target`, however far it is.
+    pub fn jmp_anywhere(&mut self, target: u64) {
+        if i32::try_from(target.wrapping_sub(self.here() + 5) as i64).is_ok() {
+            self.jmp(target);
+        } else {
+            self.bytes(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [the next word]
+            self.q64(target);
+        }
+    }
+
     /// `jcc rel32`; returns the address of the displacement.
     pub fn jcc(&mut self, cond: u8, target: u64) -> u64 {
         self.bytes(&[0x0f, 0x80 | cond]);

@@ -36,8 +36,6 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
-    /// Where each call instruction is made, by its address.
-    pub(crate) call_sites: BTreeMap<u64, u32>,
     /// Displacements of the misses of cached sites that are not filled yet, by exit.
     pub(crate) cached_sites: BTreeMap<u32, u64>,
     /// Flushed blocks whose bytes may turn out unchanged, by program address.
@@ -57,6 +55,7 @@ pub struct Engine<C> {
     pub(crate) return_miss: u64,
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
+    pub(crate) prefix: crate::counted::Prefix,
 }
 
 /// The engine under its lock; the address of this is in every thread's state.
@@ -176,7 +175,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         r if r == Reason::Exit as u32 => {
             let exit = e.blocks.exits[st.exit_id as usize];
             if exit.kind == ExitKind::CallSite {
-                if let Some(&to) = e.call_sites.get(&exit.target)
+                if let Some(to) = e.blocks.find_call(exit.target)
                     && e.blocks.list[to as usize].live
                 {
                     e.link(st.exit_id, to);
@@ -192,6 +191,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
                 e.sb = sb;
                 e.go_to(st, exit.target);
                 return;
+            }
+            if exit.kind == ExitKind::Counted {
+                return e.take_counted(st, st.exit_id);
             }
             e.plan.hint = exit.lent;
             let to = e.go_to(st, exit.target);

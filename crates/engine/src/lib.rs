@@ -26,6 +26,7 @@ pub mod cache;
 mod callret;
 pub mod client;
 mod complex;
+mod counted;
 mod edges;
 pub mod emit;
 pub mod engine;

@@ -27,7 +27,7 @@ impl<C: Client> Engine<C> {
     /// spills; one with others through a stub that makes the difference.
     pub(crate) fn link_in(&mut self, cold: Option<&mut Asm>, id: u32, to: u32) {
         let e = self.blocks.exits[id as usize];
-        if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached)
+        if matches!(e.kind, ExitKind::Syscall | ExitKind::Cached | ExitKind::Counted)
             || e.to != NONE
             || e.from != NONE && !self.blocks.list[e.from as usize].live
         {
@@ -51,12 +51,7 @@ impl<C: Client> Engine<C> {
             let at = cold.here();
             unspill(cold, from);
             spill(cold, into);
-            if i32::try_from(goal.wrapping_sub(cold.here() + 5) as i64).is_ok() {
-                cold.jmp(goal);
-            } else {
-                cold.bytes(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [the next word]
-                cold.q64(goal);
-            }
+            cold.jmp_anywhere(goal);
             at
         };
         let at = match cold {
@@ -110,7 +105,7 @@ impl<C: Client> Engine<C> {
         self.blocks.exits[id as usize].stub = stub;
         match e.kind {
             // SAFETY: a displacement aligned for patching.
-            ExitKind::Jump | ExitKind::CallSite => unsafe { patch_rel32(e.site, stub) },
+            ExitKind::Jump | ExitKind::CallSite | ExitKind::Counted => unsafe { patch_rel32(e.site, stub) },
             ExitKind::Junction => {
                 let word = ((e.site - 1) & !7) as *mut u64;
                 let shift = ((e.site - 1) & 7) as usize;

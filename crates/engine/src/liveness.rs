@@ -109,7 +109,9 @@ impl Memo {
     }
 
     fn slot(&self, pc: u64) -> Option<&Cell<(u64, u32, u32)>> {
-        self.slots.get((pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize)
+        // (Neighbours lie together, as in `block.rs`.)
+        let line = (pc >> 5).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54 << 2;
+        self.slots.get((line | pc >> 3 & 3) as usize)
     }
 }
 
@@ -190,20 +192,53 @@ impl Ahead<'_> {
     }
 }
 
-/// Fills `before` with the flags live before each instruction of `sb`, and returns those live at its side exits
-/// (one per [`Kind::SideExit`], in order).
-pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<u32>, at_exits: &mut Vec<u32>) {
-    before.clear();
-    before.resize(sb.insns.len() + 1, 0);
-    at_exits.clear();
-    let mut live = match sb.end {
+/// The flags live behind `sb`.
+fn behind(sb: &Superblock, ahead: Ahead<'_>) -> u32 {
+    match sb.end {
         End::Jump { target } => ahead.live(target),
         End::Cond { target, next } => ahead.live(target) | ahead.live(next),
         End::Call { target, .. } => ahead.live(target),
         End::Syscall { next } => ahead.live(next),
         End::Return { .. } if ahead.returns_kill => 0,
         _ => ALL,
+    }
+}
+
+/// The last place in `first..=last` before whose instruction all flags are dead, `first` being behind all side exits.
+///
+/// What comes behind the superblock is only looked at if there is no such place otherwise: a comparison before the
+/// last jump is all that it takes in most.
+pub fn dead_place(sb: &Superblock, ahead: Ahead<'_>, first: usize, last: usize) -> Option<usize> {
+    let search = |mut live: u32| {
+        let mut k = sb.insns.len();
+        loop {
+            if live == 0 && k <= last {
+                return Some(k);
+            }
+            if k <= first {
+                return None;
+            }
+            k -= 1;
+            let ins = &sb.insns[k].ins;
+            live = live & !killed(ins) | read(ins);
+        }
     };
+    if ahead.returns_kill && matches!(sb.end, End::Return { .. }) {
+        return search(0);
+    }
+    search(ALL).or_else(|| match behind(sb, ahead) {
+        ALL => None,
+        live => search(live),
+    })
+}
+
+/// Fills `before` with the flags live before each instruction of `sb`, and returns those live at its side exits
+/// (one per [`Kind::SideExit`], in order).
+pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<u32>, at_exits: &mut Vec<u32>) {
+    before.clear();
+    before.resize(sb.insns.len() + 1, 0);
+    at_exits.clear();
+    let mut live = behind(sb, ahead);
     before[sb.insns.len()] = live;
     for (k, insn) in sb.insns.iter().enumerate().rev() {
         if insn.kind == Kind::SideExit {

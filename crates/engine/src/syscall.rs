@@ -19,7 +19,7 @@
 
 use crate::addrmap::Point;
 use crate::appmem;
-use crate::block::{Exit, ExitKind, NONE};
+use crate::block::{Exit, ExitKind};
 use crate::client::Client;
 use crate::emit::reg;
 use crate::engine::{Engine, Shared};
@@ -83,16 +83,7 @@ impl<C: Client> Engine<C> {
     /// Emits a system call.
     pub(crate) fn emit_syscall(&mut self, s: &mut Streams, id: u32, entry: u64, insn: &Insn, next: u64) {
         let len = insn.ins.len();
-        let site = self.new_exit(Exit {
-            from: id,
-            kind: ExitKind::Syscall,
-            target: next,
-            site: 0,
-            stub: 0,
-            to: NONE,
-            next_incoming: NONE,
-            lent: 0,
-        });
+        let site = self.new_exit(Exit::new(id, ExitKind::Syscall, next, 0));
         let hook = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, site);
         s.cold.jmp(self.cache.arena(s.arena).to_syscall);

@@ -49,6 +49,8 @@ struct Pending {
     site: u64,
     target: u64,
     counter: Option<Bump>,
+    /// The client's name for the path, if its counter is taken later.
+    path: Option<u32>,
     /// Registers that are lent there and must be given back.
     lent: (u16, [Reg; crate::events::SCRATCH_MAX]),
     /// A tail call, and whether flags are live on it.
@@ -102,6 +104,7 @@ impl<C: Client> Engine<C> {
             }
         };
         s.hot.align(16);
+        self.emit_prefix(&mut s);
         let mut first = NONE;
         let mut at = pc;
         let mut junction = NONE;
@@ -110,6 +113,7 @@ impl<C: Client> Engine<C> {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             let mut sb = core::mem::take(&mut self.sb);
             self.decode(&mut sb, at, max);
+            self.blocks.prefetch(sb.end);
             self.sb = sb;
             if self.trust_is_betrayed() {
                 if depth == 0 {
@@ -154,16 +158,7 @@ impl<C: Client> Engine<C> {
                 break;
             }
             let site = s.hot.junction();
-            junction = self.new_exit(Exit {
-                from: id,
-                kind: ExitKind::Junction,
-                target: next,
-                site,
-                stub: 0,
-                to: NONE,
-                next_incoming: NONE,
-                lent,
-            });
+            junction = self.new_exit(Exit { lent, ..Exit::new(id, ExitKind::Junction, next, site) });
             self.finish_block(&mut s, id);
             self.plan.hint = lent;
             at = next;
@@ -217,13 +212,6 @@ impl<C: Client> Engine<C> {
         let mut bump = None;
         if counting {
             self.client.block(&self.sb);
-            let ahead = Ahead {
-                regions: &self.regions,
-                returns_kill: self.returns_kill_flags(),
-                home: self.sb.pc,
-                memo: &self.memo,
-            };
-            liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
             bump = self.place_bump(n);
             self.blocks.list[id as usize].bump = bump.map_or(u8::MAX, |b| b.0 as u8);
         }
@@ -273,14 +261,19 @@ impl<C: Client> Engine<C> {
                 }
                 Kind::SideExit => {
                     let target = insn.ins.near_branch_target();
-                    let counter =
-                        if counting { self.bump_of(k + 1, self.live_exits[side] == 0) } else { None };
                     let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
                     let tail = self.tail_of(&insn, target).map(|t| (t, live));
+                    let (path, counter) = if self.counts_later() {
+                        (Some(self.client.side_path(&self.sb, k + 1)), None)
+                    } else if counting {
+                        (None, self.bump_of(k + 1, !live))
+                    } else {
+                        (None, None)
+                    };
                     side += 1;
                     self.map_copy(entry, &insn, s.hot.here());
                     let site = cond_exit(&mut s.hot, &insn);
-                    s.pending.push(Pending { site, target, counter, lent, tail });
+                    s.pending.push(Pending { site, target, counter, path, lent, tail });
                 }
                 Kind::End => {}
             }
@@ -298,7 +291,18 @@ impl<C: Client> Engine<C> {
         let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
         let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
         let last = if ends_with_insn { n - 1 } else { n };
-        let dead = (first..=last).rev().find(|&k| self.live_before[k] == 0);
+        let ahead = Ahead {
+            regions: &self.regions,
+            returns_kill: self.returns_kill_flags(),
+            home: self.sb.pc,
+            memo: &self.memo,
+        };
+        let dead = if self.counts_later() {
+            liveness::dead_place(&self.sb, ahead, first, last)
+        } else {
+            liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
+            (first..=last).rev().find(|&k| self.live_before[k] == 0)
+        };
         Some((dead.unwrap_or(last), self.bump_of(n, dead.is_some())?))
     }
 
@@ -416,7 +420,7 @@ impl<C: Client> Engine<C> {
                 let site = cond_exit(&mut s.hot, &l);
                 let tail = self.tail_of(&l, target).map(|t| (t, true));
                 let lent = (self.plan.borrowed, self.plan.scratch);
-                s.pending.push(Pending { site, target, counter: None, lent, tail });
+                s.pending.push(Pending { site, target, counter: None, path: None, lent, tail });
                 Some(next)
             }
             End::Call { target, next } => {
@@ -511,6 +515,11 @@ impl<C: Client> Engine<C> {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         for p in core::mem::take(&mut s.pending) {
+            if let Some(path) = p.path {
+                let exit = Exit { path, ..Exit::new(id, ExitKind::Counted, p.target, p.site) };
+                self.exit_to(s, exit, None);
+                continue;
+            }
             if p.counter.is_none() && p.tail.is_none() {
                 self.direct_exit(s, id, p.site, p.target, p.lent.0);
                 continue;
@@ -624,15 +633,20 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
 
 /// What a passage along a path adds to which counters.
 #[derive(Clone, Copy)]
-struct Bump {
-    counter: i32,
+pub(crate) struct Bump {
+    pub counter: i32,
     amount: u32,
     cost: Option<(i32, u32)>,
     flags_dead: bool,
 }
 
 impl Bump {
-    fn emit(&self, a: &mut Asm) {
+    /// Adds one to one counter.
+    pub(crate) fn one(counter: i32, flags_dead: bool) -> Bump {
+        Bump { counter, amount: 1, cost: None, flags_dead }
+    }
+
+    pub(crate) fn emit(&self, a: &mut Asm) {
         bump_counter(a, self.counter, self.flags_dead, self.amount);
         if let Some((counter, amount)) = self.cost {
             bump_counter(a, counter, self.flags_dead, amount);

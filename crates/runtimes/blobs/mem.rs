@@ -36,6 +36,11 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, n: usize) -> *mut u8 {
                 "mov {a:e}, [{f}]", "mov {b:e}, [{f} + {n} - 4]", "mov [{t}], {a:e}", "mov [{t} + {n} - 4], {b:e}",
                 a = out(reg) _, b = out(reg) _, f = in(reg) from, t = in(reg) to, n = in(reg) n, options(nostack)
             ),
+            2..=3 => asm!(
+                "mov {a:x}, [{f}]", "mov {b}, [{f} + {n} - 1]", "mov [{t}], {a:x}", "mov [{t} + {n} - 1], {b}",
+                a = out(reg) _, b = out(reg_byte) _, f = in(reg) from, t = in(reg) to, n = in(reg) n, options(nostack)
+            ),
+            1 => asm!("mov {a}, [{f}]", "mov [{t}], {a}", a = out(reg_byte) _, f = in(reg) from, t = in(reg) to, options(nostack)),
             0 => {}
             _ => {
                 asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack))
