@@ -41,6 +41,9 @@ struct Fork {
     longest: Line,
 }
 
+/// A frame takes a whole box from here and gives it back: what is in it is not moved.
+type Spare = Vec<Box<Fork>>;
+
 struct Frame {
     site: Site,
     entry: Entry,
@@ -65,7 +68,7 @@ pub struct Stack {
     frames: Vec<Frame>,
     arena: Arena,
     /// Forks that are not in use.
-    spare: Vec<Box<Fork>>,
+    spare: Spare,
     contexts: Contexts,
     /// Invocations seen before: context and site, and what follows.
     seen: [(u64, Entry); SEEN],
@@ -293,13 +296,7 @@ impl Stack {
 impl Frame {
     /// Waits for the children; whether there were any.
     #[inline]
-    fn wait(
-        &mut self,
-        burden: Cost,
-        scale: Scale,
-        arena: &mut Arena,
-        spare: &mut Vec<Box<Fork>>,
-    ) -> bool {
+    fn wait(&mut self, burden: Cost, scale: Scale, arena: &mut Arena, spare: &mut Spare) -> bool {
         let Some(mut fork) = self.fork.take() else { return false };
         let Fork { prefix, longest } = &mut *fork;
         if self.line.span().max(longest.span()) >= scale.heavy {
@@ -334,7 +331,7 @@ impl Frame {
 
     /// A spawned child ends with this path.
     #[inline]
-    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) {
+    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Spare) {
         let fork = self.fork.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let through = self.line.span() + child.span();
         if through.max(fork.longest.span()) >= scale.heavy {
