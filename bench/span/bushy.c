@@ -6,7 +6,7 @@
 
 static unsigned long sink;
 
-static void leaf(long n) {
+__attribute__((noinline)) static void leaf(long n) {
     unsigned long x = 1;
     for (long i = 0; i < n; i++) {
         x = x * 6364136223846793005UL + 1;

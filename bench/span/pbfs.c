@@ -37,11 +37,13 @@ static void walk_bag(const int *bag, int n, int depth) {
     cilk_sync;
 }
 
-static int pbfs(int start) {
+// How many layers there are; `sum` is that of all distances.
+static int pbfs(int start, long *sum) {
     int depth = 0, n = 1;
     distance[start] = 0;
     layer[0] = start;
     while (n > 0) {
+        *sum += (long)depth * n;
         depth++;
         found = 0;
         walk_bag(layer, n, depth);
@@ -53,6 +55,22 @@ static int pbfs(int start) {
     return depth;
 }
 
+static unsigned long mix(unsigned long x) {
+    x = (x ^ x >> 31) * 0x9e3779b97f4a7c15UL;
+    return x ^ x >> 29;
+}
+
+// Neighbours lie within `reach`, so that the search has many layers.
+static void connect(int from, int to, int reach) {
+    for (int v = from; v < to; v++) {
+        distance[v] = -1;
+        for (int e = 0; e < degree; e++) {
+            long there = v + (long)(mix((unsigned long)v * degree + e + 1) % (unsigned long)reach) - reach / 3;
+            edges[(long)v * degree + e] = (int)((there + vertices) % vertices);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     vertices = argc > 1 ? atoi(argv[1]) : 1000000;
     degree = argc > 2 ? atoi(argv[2]) : 4;
@@ -61,18 +79,12 @@ int main(int argc, char **argv) {
     distance = malloc(sizeof(int) * vertices);
     layer = malloc(sizeof(int) * vertices);
     next = malloc(sizeof(int) * vertices);
-    unsigned long state = 1;
-    for (long i = 0; i < (long)vertices * degree; i++) {
-        // Neighbours lie within `reach`, so that the search has many layers.
-        state = state * 6364136223846793005UL + 1442695040888963407UL;
-        long to = i / degree + (long)((state >> 33) % (unsigned long)reach) - reach / 3;
-        edges[i] = (int)((to + vertices) % vertices);
+    cilk_for (int from = 0; from < vertices; from += 512) {
+        connect(from, from + 512 < vertices ? from + 512 : vertices, reach);
     }
-    for (int i = 0; i < vertices; i++) distance[i] = -1;
-    printf("%d layers\n", pbfs(0));
     long sum = 0;
-    for (int i = 0; i < vertices; i++) sum += distance[i];
-    printf("%ld\n", sum);
+    int layers = pbfs(0, &sum);
+    printf("%d layers\n%ld\n", layers, sum);
     free(edges);
     free(distance);
     free(layer);

@@ -235,7 +235,7 @@ pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
         let counting = main.counted();
         // SAFETY: by contract.
-        enter(main, unsafe { &*site }.id(), How::Spawned);
+        enter(main, unsafe { &*site }.id(), How::Iteration);
         if let Some(cost) = counting {
             main.stack.strand(cost);
             main.restart();

@@ -122,6 +122,11 @@ struct Region {
     state: Mutex<RegionState>,
 }
 
+// SAFETY: the owner is used by whoever holds the lock on the state, while it waits; the rest does not change.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
 struct RegionState {
     opened: Option<Opened>,
     gather: Gather,

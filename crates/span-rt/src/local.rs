@@ -75,12 +75,14 @@ struct Fork {
 }
 
 impl Fork {
-    const NONE: Fork = Fork {
-        place: Cell::new(0),
-        closure: Cell::new(0),
-        context: Cell::new(0),
-        sides: Cell::new([(0, Entry { context: 0, top_site: false, top_caller: false }); 2]),
-    };
+    const fn none() -> Fork {
+        Fork {
+            place: Cell::new(0),
+            closure: Cell::new(0),
+            context: Cell::new(0),
+            sides: Cell::new([(0, Entry { context: 0, top_site: false, top_caller: false }); 2]),
+        }
+    }
 }
 
 thread_local! {
@@ -173,7 +175,7 @@ impl Local {
             entries: [const { Cell::new((u64::MAX, Entry { context: 0, top_site: false, top_caller: false })) };
                 ENTRY_SLOTS],
             known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
-            forks: [const { Fork::NONE }; FORK_SLOTS],
+            forks: [const { Fork::none() }; FORK_SLOTS],
             own_root: Cell::new(core::ptr::null_mut()),
         });
         local.clock.settle();

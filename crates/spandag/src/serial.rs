@@ -31,6 +31,8 @@ pub enum How {
     Called,
     /// It may run in parallel with what its caller does next.
     Spawned,
+    /// The same, as one of many that are handed out by halving: what that costs grows with the logarithm of their number.
+    Iteration,
 }
 
 #[derive(Default)]
@@ -38,6 +40,9 @@ struct Fork {
     prefix: Line,
     longest: Line,
 }
+
+/// A frame takes a whole box from here and gives it back: what is in it is not moved.
+type Spare = Vec<Box<Fork>>;
 
 struct Frame {
     site: Site,
@@ -52,6 +57,8 @@ struct Frame {
     /// Burdened span along the continuation without `own`, and to the end of the latest child.
     burdened: Cost,
     burdened_child: Cost,
+    /// Of these, iterations.
+    iterations: u64,
     /// Nodes that were there when it started.
     floor: usize,
 }
@@ -61,7 +68,7 @@ pub struct Stack {
     frames: Vec<Frame>,
     arena: Arena,
     /// Forks that are not in use.
-    spare: Vec<Box<Fork>>,
+    spare: Spare,
     contexts: Contexts,
     /// Invocations seen before: context and site, and what follows.
     seen: [(u64, Entry); SEEN],
@@ -157,6 +164,7 @@ impl Stack {
             fork: None,
             burdened: 0,
             burdened_child: 0,
+            iterations: 0,
             floor: self.arena.len(),
         });
     }
@@ -202,7 +210,7 @@ impl Stack {
         let scale = self.scale();
         let arena = &mut self.arena;
         let Some(f) = self.frames.last_mut() else { return };
-        if f.wait(scale, arena, &mut self.spare) {
+        if f.wait(self.burden, scale, arena, &mut self.spare) {
             self.syncs += 1;
             self.slow |= f.line.span() >= scale.heavy;
         }
@@ -219,7 +227,7 @@ impl Stack {
         // In place: a frame that is moved as a whole costs more than everything else here.
         let Some((g, callers)) = self.frames.split_last_mut() else { return };
         let Some(f) = callers.last_mut() else { return };
-        self.syncs += u64::from(g.wait(scale, arena, &mut self.spare));
+        self.syncs += u64::from(g.wait(self.burden, scale, arena, &mut self.spare));
         g.close(&mut self.on_work, scale, arena);
         let burden = self.burden;
         f.returned += g.returned + g.own;
@@ -233,6 +241,12 @@ impl Stack {
                 self.spawns += 1;
                 f.burdened_child = f.burdened_child.max(f.burdened + f.own + burdened + burden);
                 f.burdened += burden;
+                f.child(&mut g.line, scale, arena, &mut self.spare);
+            }
+            How::Iteration => {
+                self.spawns += 1;
+                f.iterations += 1;
+                f.burdened_child = f.burdened_child.max(f.burdened + f.own + burdened);
                 f.child(&mut g.line, scale, arena, &mut self.spare);
             }
         }
@@ -282,7 +296,7 @@ impl Stack {
 impl Frame {
     /// Waits for the children; whether there were any.
     #[inline]
-    fn wait(&mut self, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) -> bool {
+    fn wait(&mut self, burden: Cost, scale: Scale, arena: &mut Arena, spare: &mut Spare) -> bool {
         let Some(mut fork) = self.fork.take() else { return false };
         let Fork { prefix, longest } = &mut *fork;
         if self.line.span().max(longest.span()) >= scale.heavy {
@@ -297,6 +311,11 @@ impl Frame {
         }
         self.line.put(prefix);
         spare.push(fork);
+        if self.iterations > 0 {
+            let halvings = u64::from(self.iterations.next_power_of_two().trailing_zeros());
+            self.burdened_child += burden.saturating_mul(halvings);
+            self.iterations = 0;
+        }
         self.burdened = self.burdened.max(self.burdened_child.saturating_sub(self.own));
         self.burdened_child = 0;
         true
@@ -312,7 +331,7 @@ impl Frame {
 
     /// A spawned child ends with this path.
     #[inline]
-    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Vec<Box<Fork>>) {
+    fn child(&mut self, child: &mut Line, scale: Scale, arena: &mut Arena, spare: &mut Spare) {
         let fork = self.fork.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let through = self.line.span() + child.span();
         if through.max(fork.longest.span()) >= scale.heavy {
@@ -379,4 +398,23 @@ pub(crate) fn record(entry: &Entry, all: (Cost, Cost), local: (Cost, Cost)) -> R
     let mut record = Record::default();
     add(&mut record, entry, all, local);
     record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_is_handed_out_by_halving() {
+        let mut stack = Stack::new(0, 100);
+        stack.enter(1, 0, How::Called);
+        for _ in 0..8 {
+            stack.enter(2, 0, How::Iteration);
+            stack.strand(10);
+            stack.leave();
+        }
+        stack.leave();
+        let totals = stack.finish();
+        assert_eq!((totals.work, totals.span, totals.burdened, totals.spawns), (80, 10, 10 + 3 * 100, 8));
+    }
 }
