@@ -5,9 +5,10 @@
 //! paid     of which this thread has served, or need not serve
 //! debt     global - paid
 //! ```
-//! Three things make `paid` grow: a sample of the thread's own on the selected target (which makes `global` grow if
-//! `paid` gets ahead of it), a pause, and being excused. A thread is excused from the delays of a time in which it
-//! waited for another thread: whoever woke it had paid before, and the wait was longer for it.
+//! Three things make `paid` grow: running the selected target (which makes `global` grow if `paid` gets ahead of it,
+//! see `earning`), a pause, and being excused. A thread is excused from the delays of a time in which it
+//! waited for another thread: whoever woke it had paid before, and the wait was longer for it. Being woken takes time,
+//! too; delays of *that* time are owed, so the waker leaves word of what `global` was (see `woken`).
 //!
 //! # More threads than cores
 //! Waiting for a core that another thread of the program has is such a wait, too, if that thread keeps the core while
@@ -19,49 +20,62 @@
 //! What was overslept is kept as `excess` and taken off later pauses; it never makes `global` grow, or every late
 //! wake-up would slow everybody down.
 
-use crate::pause::{self, Paused};
-use crate::points;
+use crate::earning::Earning;
+use crate::pause::{self, Paused, now_ns};
+use crate::woken;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicPtr, Ordering::*};
 use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
+
+/// Smaller debts wait for more: a pause has a cost of its own.
+const DEBT_MIN_NS: u64 = 1_000;
+
+/// Where a debt is served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a hook. A sample that falls due meanwhile is dropped by the handler.
+    Hook,
+    /// In the handler. A sample that falls due meanwhile strikes right afterwards, as if the program had run.
+    Handler,
+}
 
 /// One thread's account. Touched by its thread only, but for the shared cell, which the experimenter reads.
 pub struct Ledger {
     cell: AtomicPtr<ThreadCell>,
+    earning: Earning,
     excess_ns: Cell<u64>,
-    /// Core time used by pauses that no sample has been dropped for yet.
+    /// Core time used by pauses in the handler that no sample has been dropped for yet.
     spun_ns: Cell<u64>,
     /// `global` when the wait began.
     wait_global: Cell<u64>,
-    /// Outputs of the process when the wait began.
-    wait_outputs: Cell<u64>,
+    wait_mark: Cell<woken::Mark>,
     wait_since_ns: Cell<u64>,
     /// State at the last sample.
     seen_global: Cell<u64>,
     seen_wall_ns: Cell<u64>,
     seen_cpu_ns: Cell<u64>,
-    /// Time in waits and pauses since then: off-CPU time that is accounted for.
+    /// Time since then in waits and pauses: off-CPU time that is accounted for.
     explained_ns: Cell<u64>,
+    /// CPU time since then that pauses took.
+    paused_cpu_ns: Cell<u64>,
 }
-
-/// Outputs to other threads so far, and the last one's delay: who reads a pipe is woken by who writes it.
-static OUTPUTS: AtomicU64 = AtomicU64::new(0);
-static OUTPUT_GLOBAL: AtomicU64 = AtomicU64::new(0);
 
 impl Ledger {
     /// For a slot; `cell` must be the slot's own for ever.
     pub const fn new(cell: *mut ThreadCell) -> Self {
         Self {
             cell: AtomicPtr::new(cell),
+            earning: Earning::new(),
             excess_ns: Cell::new(0),
             spun_ns: Cell::new(0),
             wait_global: Cell::new(0),
-            wait_outputs: Cell::new(0),
+            wait_mark: Cell::new(woken::Mark::NONE),
             wait_since_ns: Cell::new(0),
             seen_global: Cell::new(0),
             seen_wall_ns: Cell::new(0),
             seen_cpu_ns: Cell::new(0),
             explained_ns: Cell::new(0),
+            paused_cpu_ns: Cell::new(0),
         }
     }
 
@@ -82,22 +96,37 @@ impl Ledger {
         self.cell().paid.store(packed, Relaxed);
     }
 
+    /// Whether the thread may owe something: a few loads, on the path of every lock.
+    #[inline(always)]
+    pub fn may_owe(&self, shared: &Shared) -> bool {
+        let hot = &shared.hot;
+        hot.global.load(Relaxed) != self.paid() || hot.earning.load(Relaxed) & !self.earning.bit() != 0
+    }
+
     /// A thread begins that owes what `paid` says it owes.
     pub fn begin(&self, shared: &Shared, paid: u64, tid: u32, cpu_ns: u64) {
+        let now = now_ns();
         self.excess_ns.set(0);
         self.spun_ns.set(0);
         self.explained_ns.set(0);
-        self.seen_global.set(shared.hot.global.load(Relaxed));
-        self.seen_wall_ns.set(pause::now_ns());
+        self.paused_cpu_ns.set(0);
+        self.seen_global.set(shared.global_at(now));
+        self.seen_wall_ns.set(now);
         self.seen_cpu_ns.set(cpu_ns);
         self.set_paid(paid);
+        self.earning.begin(now);
         self.cell().tid.store(tid, Relaxed);
         self.cell().doing.store(doing::RUNS, Release);
         shared.counts.running.fetch_add(1, Relaxed);
     }
 
-    /// The thread ends.
+    /// The thread ends: what it has still to earn is earned now, then debts are served.
     pub fn end(&self, shared: &Shared) {
+        let now = now_ns();
+        let paid = self.earning.finish(shared, self.enter_epoch(shared.hot.global.load(Acquire)), now);
+        self.set_paid(paid);
+        self.show_earner();
+        self.settle(shared, Place::Hook);
         self.cell().doing.store(doing::NOTHING, Release);
         shared.counts.running.fetch_sub(1, Relaxed);
     }
@@ -114,19 +143,24 @@ impl Ledger {
         paid
     }
 
-    /// A sample of `ns` fell on the selected target: the others owe, not this thread.
-    pub fn earn(&self, shared: &Shared, ns: u64) {
-        let mut global = shared.hot.global.load(Relaxed);
-        let paid = self.enter_epoch(global);
-        let ours = pack(epoch(paid), delay_ns(paid) + ns);
-        self.set_paid(ours);
-        // `global` never falls within an epoch, and a new epoch makes ours void.
-        while epoch(global) == epoch(ours) && global < ours {
-            match shared.hot.global.compare_exchange_weak(global, ours, AcqRel, Relaxed) {
-                Ok(_) => return points::delayed(shared, delay_ns(ours) - delay_ns(global)),
-                Err(now) => global = now,
-            }
-        }
+    /// Takes what the thread has earned by running until now.
+    fn collect(&self, shared: &Shared, now_ns: u64) {
+        let paid = self.enter_epoch(shared.hot.global.load(Acquire));
+        self.set_paid(self.earning.collect(shared, paid, now_ns));
+        self.show_earner();
+    }
+
+    /// Lets the experimenter know where the thread's earning is published.
+    fn show_earner(&self) {
+        self.cell().earner.store(self.earning.bit(), Relaxed);
+    }
+
+    /// A sample that stands for `ns` fell on a target.
+    pub fn sampled(&self, shared: &Shared, target: u32, ns: u64) {
+        let now = now_ns();
+        self.collect(shared, now);
+        self.set_paid(self.earning.sampled(shared, self.paid(), target, ns, now));
+        self.show_earner();
     }
 
     /// Whether core time of pauses makes up a whole period: then this sample stands for us, not the program.
@@ -147,9 +181,11 @@ impl Ledger {
     /// With a core for each of the program's threads, time off the core is the fault of other programs. Code that took
     /// half the CPU time would have to wait for cores half as long, too, so such time counts for the sampled code.
     pub fn pass_time(&self, shared: &Shared, cpu_ns: u64) -> (u64, u64) {
-        let (wall, global) = (pause::now_ns(), shared.hot.global.load(Relaxed));
+        let wall = now_ns();
+        let global = shared.global_at(wall);
         let wall_passed = wall.saturating_sub(self.seen_wall_ns.replace(wall)).max(1);
         let cpu_passed = cpu_ns.saturating_sub(self.seen_cpu_ns.replace(cpu_ns));
+        let cpu_passed = cpu_passed.saturating_sub(self.paused_cpu_ns.replace(0));
         let explained = self.explained_ns.replace(0);
         let seen = self.seen_global.replace(global);
         let off_core = wall_passed.saturating_sub(cpu_passed).saturating_sub(explained);
@@ -175,13 +211,20 @@ impl Ledger {
     }
 
     /// Serves all debts. Delays that grow meanwhile are served, too: the thread goes on once it owes nothing.
-    pub fn settle(&self, shared: &Shared) {
+    pub fn settle(&self, shared: &Shared, place: Place) {
+        let mut now = now_ns();
+        self.collect(shared, now);
+        let mut paused = false;
         loop {
-            let global = shared.hot.global.load(Acquire);
+            let global = shared.global_at(now);
             let paid = self.enter_epoch(global);
             let debt = delay_ns(global).saturating_sub(delay_ns(paid));
-            if debt == 0 {
-                return;
+            if debt < DEBT_MIN_NS {
+                break;
+            }
+            if !paused {
+                paused = true;
+                self.earning.stop(shared, paid);
             }
             let excess = self.excess_ns.get();
             let off = excess.min(debt);
@@ -189,49 +232,56 @@ impl Ledger {
             if debt > off {
                 let asked = debt - off;
                 let Paused { took_ns, spun_ns } = pause::pause(shared, asked, global, crowded(shared));
-                self.spun_ns.set(self.spun_ns.get() + spun_ns);
+                if place == Place::Handler {
+                    self.spun_ns.set(self.spun_ns.get() + spun_ns);
+                }
                 self.excess_ns.set(self.excess_ns.get() + took_ns.saturating_sub(asked));
                 self.explained_ns.set(self.explained_ns.get() + took_ns);
+                self.paused_cpu_ns.set(self.paused_cpu_ns.get() + spun_ns);
                 self.cell().spun_ns.fetch_add(spun_ns, Relaxed);
             }
             self.set_paid(global);
+            now = now_ns();
+        }
+        if paused {
+            self.earning.go_on(shared, self.paid(), now);
+            self.show_earner();
         }
     }
 
     /// The thread, which owes nothing, is about to block.
     pub fn wait_begins(&self, shared: &Shared, for_thread: bool) {
-        self.wait_global.set(shared.hot.global.load(Relaxed));
-        self.wait_since_ns.set(pause::now_ns());
-        self.wait_outputs.set(OUTPUTS.load(Relaxed));
-        self.cell().doing.store(if for_thread { doing::WAITS } else { doing::AWAY }, Relaxed);
+        let now = now_ns();
+        self.collect(shared, now);
+        self.earning.stop(shared, self.paid());
+        self.wait_global.set(shared.global_at(now));
+        self.wait_since_ns.set(now);
+        self.wait_mark.set(woken::mark());
+        if for_thread {
+            self.cell().doing.store(doing::WAITS, Relaxed);
+            shared.counts.waiting.fetch_add(1, SeqCst);
+        } else {
+            self.cell().doing.store(doing::AWAY, Relaxed);
+        }
         shared.counts.running.fetch_sub(1, Relaxed);
     }
 
-    /// It runs again. `woken`: by another thread.
-    pub fn wait_ends(&self, shared: &Shared, woken: bool) {
+    /// It runs again. `by`: what another thread woke it by.
+    pub fn wait_ends(&self, shared: &Shared, for_thread: bool, by: woken::By) {
+        let now = now_ns();
         shared.counts.running.fetch_add(1, Relaxed);
+        if for_thread {
+            shared.counts.waiting.fetch_sub(1, Relaxed);
+        }
         self.cell().doing.store(doing::RUNS, Relaxed);
-        let waited = pause::now_ns().saturating_sub(self.wait_since_ns.get());
+        let waited = now.saturating_sub(self.wait_since_ns.get());
         self.explained_ns.set(self.explained_ns.get() + waited);
-        if woken {
-            self.excuse_since_wait(shared.hot.global.load(Acquire));
+        let global = shared.global_at(now);
+        if let Some(until) = woken::until(by, self.wait_mark.get(), self.wait_global.get(), global, waited) {
+            self.excuse_since_wait(until);
         }
-    }
-
-    /// How long the wait that has just ended took.
-    pub fn waited_ns(&self) -> u64 {
-        pause::now_ns().saturating_sub(self.wait_since_ns.get())
-    }
-
-    /// A reader was woken, perhaps by another thread's output: excused from what had accrued until then.
-    pub fn excuse_reader(&self, shared: &Shared) {
-        if OUTPUTS.load(Acquire) != self.wait_outputs.get() {
-            let global = shared.hot.global.load(Relaxed);
-            let last = OUTPUT_GLOBAL.load(Relaxed);
-            if epoch(last) == epoch(global) {
-                self.excuse_since_wait(last);
-            }
-        }
+        self.earning.go_on(shared, self.enter_epoch(global), now);
+        self.show_earner();
     }
 
     fn excuse_since_wait(&self, until: u64) {
@@ -244,12 +294,6 @@ impl Ledger {
         };
         self.excuse(until, grown);
     }
-}
-
-/// The calling thread, which owes nothing, is about to write what another one may read.
-pub fn output(shared: &Shared) {
-    OUTPUT_GLOBAL.store(shared.hot.global.load(Relaxed), Relaxed);
-    OUTPUTS.fetch_add(1, Release);
 }
 
 /// Whether more threads want to run than there are cores.

@@ -7,7 +7,9 @@
 //! ```text
 //! shared    the memory that the experimenter sees
 //! attribute a sample to the target that it counts for
+//! earning   running the selected target makes the others owe
 //! ledger    what a thread owes, has paid, is excused from
+//! woken     until when a woken thread is excused
 //! pause     how it pays
 //! runtime   the hooks: when accounts are settled
 //! points    progress points: the ABI of coz.h and of our own `annotate`
@@ -16,16 +18,18 @@
 //! # Rules (besides those of `preload` and `sampler`)
 //! - Chooses nothing: which target, how long, when is the experimenter's business.
 //! - Never pauses a thread that has just been woken or has just been given a lock: it pays before it blocks, before
-//!   it wakes others, and at samples.
+//!   it takes a lock or wakes others, and at samples.
 //! - A baseline (speedup 0) runs exactly the same code as any other experiment, or the comparison would measure us.
 //! - No allocation, no lock, no libc but `clock_gettime` (the vdso) and what `preload` looked up.
 #![no_std]
 
 mod attribute;
+mod earning;
 mod ledger;
 mod pause;
 pub mod points;
 mod runtime;
 mod shared;
+mod woken;
 
 pub use runtime::Causal;

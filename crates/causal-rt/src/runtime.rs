@@ -2,14 +2,16 @@
 //!
 //! | event | what happens |
 //! |---|---|
-//! | sample | attributed; on the selected target it earns; then debts are served |
+//! | sample | attributed; on the selected target it gives a budget for earning; then debts are served |
+//! | before taking a lock | debts are served, because others may wait for the lock once it is held |
 //! | before waking others, ending, creating a thread | debts are served, so that whoever is woken inherits none |
 //! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
 //! | after it | excused from what accrued meanwhile; never a pause, a lock may be held |
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
 
 use crate::attribute::{Found, attribute};
-use crate::ledger::{self, Ledger};
+use crate::ledger::{Ledger, Place};
+use crate::woken::{self, By};
 use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
@@ -17,13 +19,10 @@ use preload::{
     sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
-use wire::causal::{Shared, ThreadCell, controlled, epoch, flags, pack, state};
+use wire::causal::{Shared, ThreadCell, epoch, flags, pack, state};
 
 /// Longest wait for the experimenter's go, in steps of 100 us.
 const GO_STEPS_MAX: u32 = 100_000;
-/// An input that took less was there already: nobody was waited for.
-const WAIT_MIN_NS: u64 = 20_000;
-
 /// A sample stands for no more than this many times its CPU time.
 const STRETCH_MAX: u64 = 20;
 
@@ -45,7 +44,8 @@ impl Hooks for Causal {
         .and(Interest::SLEEP)
         .and(Interest::POLL)
         .and(Interest::IO)
-        .and(Interest::CHILD);
+        .and(Interest::CHILD)
+        .and(Interest::TAKES);
 
     fn new_local() -> Local {
         Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()) }
@@ -78,13 +78,20 @@ impl Hooks for Causal {
     }
 
     #[inline(always)]
-    fn before_wake(thread: &Thread<Local>, wake: Wake) {
-        let Some(shared) = shared::get() else { return };
-        if shared.hot.global.load(Relaxed) != thread.local().ledger.paid() {
+    fn before_take(thread: &Thread<Local>) {
+        if let Some(shared) = shared::get()
+            && thread.local().ledger.may_owe(shared)
+        {
             settle(thread, shared);
         }
-        if wake.kind == WakeKind::Output {
-            ledger::output(shared);
+    }
+
+    #[inline(always)]
+    fn before_wake(thread: &Thread<Local>, wake: Wake) {
+        let Some(shared) = shared::get() else { return };
+        let waited_for = shared.counts.waiting.load(Relaxed) != 0 || wake.kind == WakeKind::Output;
+        if waited_for || thread.local().ledger.may_owe(shared) {
+            wakes(thread, shared, wake);
         }
     }
 
@@ -96,9 +103,12 @@ impl Hooks for Causal {
         let for_thread = is_for_thread(wait.kind);
         thread.busy(|| {
             if for_thread {
-                thread.local().ledger.settle(shared);
+                thread.local().ledger.settle(shared, Place::Hook);
             }
             thread.local().ledger.wait_begins(shared, for_thread);
+            if listens(wait.kind) {
+                woken::listen(true);
+            }
         });
     }
 
@@ -108,28 +118,31 @@ impl Hooks for Causal {
             return;
         }
         thread.busy(|| {
-            let ledger = &thread.local().ledger;
-            let done = outcome == Outcome::Done;
-            ledger.wait_ends(shared, done && is_for_thread(wait.kind));
-            if done
-                && wait.kind == WaitKind::Input
-                && ledger.waited_ns() > WAIT_MIN_NS
-                && is_between_threads(wait.object as i32)
-            {
-                ledger.excuse_reader(shared);
+            if listens(wait.kind) {
+                woken::listen(false);
             }
+            let for_thread = is_for_thread(wait.kind);
+            let by = match wait.kind {
+                _ if outcome != Outcome::Done => By::Nobody,
+                WaitKind::Poll => By::Output,
+                WaitKind::Input if woken::is_between_threads(wait.object as i32) => By::Output,
+                _ if for_thread => By::Call(wait.object),
+                _ => By::Nobody,
+            };
+            thread.local().ledger.wait_ends(shared, for_thread, by);
         });
     }
 
     fn thread_created(parent: &Thread<Local>) -> u64 {
         let Some(shared) = shared::get() else { return 0 };
         settle(parent, shared);
-        parent.local().ledger.paid()
+        // What the parent still owes is less than a pause is worth; what it earns meanwhile is not the child's debt.
+        shared.global_at(pause::now_ns())
     }
 
     fn thread_started(thread: &Thread<Local>, origin: Origin) {
         let Some(shared) = shared::get() else { return };
-        let now = shared.hot.global.load(Relaxed);
+        let now = shared.global_at(pause::now_ns());
         let paid = match origin {
             // It inherits its parent's account; what accrued since is its own.
             Origin::Created(paid) => paid,
@@ -150,8 +163,9 @@ impl Hooks for Causal {
     fn thread_ended(thread: &Thread<Local>) {
         let Some(shared) = shared::get() else { return };
         thread.local().sampler.stop();
-        settle(thread, shared);
-        thread.local().ledger.end(shared);
+        thread.busy(|| thread.local().ledger.end(shared));
+        // SAFETY: no preconditions. Who joins waits for this number.
+        woken::leave_word(unsafe { libc::pthread_self() } as usize, shared.global_at(pause::now_ns()));
     }
 
     fn forked(_: Option<&Thread<Local>>) -> AfterFork {
@@ -214,19 +228,14 @@ impl Sampled for Causal {
                         if let Some(count) = shared.samples.get(target as usize) {
                             count.fetch_add(1, Relaxed);
                         }
-                        let control = shared.hot.control.load(Acquire);
-                        let (of, permille, selected) = controlled(control);
-                        let alive = pause::now_ns() < shared.hot.until_ns.load(Relaxed);
-                        if selected == target && alive && of == epoch(shared.hot.global.load(Relaxed)) {
-                            local.ledger.earn(shared, stretch(passed_ns) * u64::from(permille) / 1000);
-                        }
+                        local.ledger.sampled(shared, target, stretch(passed_ns));
                     }
                     Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
                     Found::Cut => drop(counts.cut.fetch_add(1, Relaxed)),
                     Found::Unresolved => drop(counts.unresolved.fetch_add(1, Relaxed)),
                 }
             }
-            local.ledger.settle(shared);
+            local.ledger.settle(shared, Place::Handler);
         });
     }
 }
@@ -235,7 +244,19 @@ impl Sampled for Causal {
 #[inline(never)]
 fn settle(thread: &Thread<Local>, shared: &Shared) {
     if !thread.is_busy() {
-        thread.busy(|| thread.local().ledger.settle(shared));
+        thread.busy(|| thread.local().ledger.settle(shared, Place::Hook));
+    }
+}
+
+/// Serves all debts, then leaves word for who is woken.
+#[cold]
+#[inline(never)]
+fn wakes(thread: &Thread<Local>, shared: &Shared, wake: Wake) {
+    settle(thread, shared);
+    if wake.kind != WakeKind::Output {
+        woken::leave_word(wake.object, shared.global_at(pause::now_ns()));
+    } else if woken::are_listeners() {
+        woken::output(wake.object as i32, shared.global_at(pause::now_ns()));
     }
 }
 
@@ -271,32 +292,9 @@ fn is_for_thread(kind: WaitKind) -> bool {
     }
 }
 
-/// Whether a descriptor is one that threads of one program talk through: a pipe, an event counter, a local socket.
-fn is_between_threads(fd: i32) -> bool {
-    // SAFETY: plain data, filled by the call.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: the record is live.
-    if unsafe { sys::raw(libc::SYS_fstat, [fd as usize, &raw mut stat as usize, 0, 0, 0, 0]) }.is_err() {
-        return false;
-    }
-    match stat.st_mode & libc::S_IFMT {
-        libc::S_IFIFO | 0 => true,
-        libc::S_IFSOCK => {
-            let (mut domain, mut len) = (0i32, 4u32);
-            let args = [
-                fd as usize,
-                libc::SOL_SOCKET as usize,
-                libc::SO_DOMAIN as usize,
-                &raw mut domain as usize,
-                &raw mut len as usize,
-                0,
-            ];
-            // SAFETY: both records are live.
-            let asked = unsafe { sys::raw(libc::SYS_getsockopt, args) };
-            asked.is_ok() && domain == libc::AF_UNIX
-        }
-        _ => false,
-    }
+/// Whether such a wait may end by another thread's output.
+fn listens(kind: WaitKind) -> bool {
+    matches!(kind, WaitKind::Input | WaitKind::Poll)
 }
 
 /// A cell for a new slot: a shared one while there are any, then one that nobody looks at.
@@ -321,6 +319,7 @@ fn cell() -> *mut ThreadCell {
                 tid: AtomicU32::new(0),
                 paid: AtomicU64::new(0),
                 spun_ns: AtomicU64::new(0),
+                earner: AtomicU64::new(0),
             };
             &raw const LAST as *mut ThreadCell
         }

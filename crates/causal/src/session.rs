@@ -299,7 +299,9 @@ impl<'a> Session<'a> {
         // If we die, the program must not go on being slowed down.
         let most =
             if self.config.end_to_end.is_some() { u64::MAX / 2 } else { 4 * LENGTH_MAX.as_nanos() as u64 };
-        shared.hot.until_ns.store(launch::preloaded::monotonic_ns().saturating_add(most), Relaxed);
+        let now_ns = launch::preloaded::monotonic_ns();
+        shared.hot.until_ns.store(now_ns.saturating_add(most), Relaxed);
+        shared.hot.since_ns.store(now_ns, Relaxed);
         shared.hot.control.store(word, Release);
         shared.hot.global.store(pack(self.epoch, 0), Release);
     }
@@ -397,8 +399,9 @@ impl<'a> Session<'a> {
         let cpu_ns = if ran > 0 { (cpu_ns as f64 * wanted as f64 / ran as f64) as u64 } else { cpu_ns };
         in_flight.count(&after, Instant::now());
         let shared = self.shared();
-        let global = shared.hot.global.load(Acquire);
-        let unpaid_ns = unpaid(shared, global);
+        let now_ns = launch::preloaded::monotonic_ns();
+        let global = shared.global_at(now_ns);
+        let unpaid_ns = unpaid(shared, global, now_ns);
         let selected_samples = on_target(shared) - selected_before;
         let samples = shared.counts.samples.load(Relaxed) - samples_before;
         self.set(Choice { target: 0, speedup_permille: 0 });
@@ -557,12 +560,12 @@ fn seen(before: &[Reading], after: &[Reading], point: usize) -> u64 {
 }
 
 /// What running threads still owe, on average.
-fn unpaid(shared: &Shared, global: u64) -> u64 {
+fn unpaid(shared: &Shared, global: u64, now_ns: u64) -> u64 {
     let (mut sum, mut threads) = (0u64, 0u64);
     let used = (shared.counts.threads.load(Relaxed) as usize).min(shared.threads.len());
     for cell in &shared.threads[..used] {
         if cell.doing.load(Acquire) == doing::RUNS {
-            let paid = cell.paid.load(Relaxed);
+            let paid = shared.paid_at(cell, now_ns);
             let paid = if epoch(paid) == epoch(global) { delay_ns(paid) } else { 0 };
             sum += delay_ns(global).saturating_sub(paid);
             threads += 1;

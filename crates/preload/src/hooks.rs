@@ -6,8 +6,8 @@
 //! # Order of events
 //! | call | events around the real function |
 //! |---|---|
-//! | `pthread_mutex_lock`, free | `acquired(contended: false)` |
-//! | `pthread_mutex_lock`, taken | `before_wait`, *lock*, `after_wait`, `acquired(contended: true)` |
+//! | `pthread_mutex_lock`, free | `before_take`, `acquired(contended: false)` |
+//! | `pthread_mutex_lock`, taken | `before_take`, `before_wait`, *lock*, `after_wait`, `acquired(contended: true)` |
 //! | `pthread_mutex_unlock` | `before_wake`, `released`, *unlock*, `after_wake` |
 //! | `pthread_cond_wait(c, m)` | `before_wake(m)`, `released(m)`, `before_wait(c)`, *wait*, `after_wait(c)`, `acquired(m, true)` |
 //! | `pthread_barrier_wait` | `before_wake`, `before_wait`, *wait*, `after_wait` |
@@ -23,7 +23,7 @@
 //! - They may nest: the program's own signal handlers call `sem_post`, `write` and others at any moment, also
 //!   while the same thread is inside a hook. [`Thread::busy`] tells.
 //! - `errno` must be left alone; the system calls in `sys` do that.
-//! - `acquired`, `released`, `before_wake` and `after_wake` are on the fast path of every lock.
+//! - `before_take`, `acquired`, `released`, `before_wake` and `after_wake` are on the fast path of every lock.
 
 use crate::thread::Thread;
 
@@ -48,8 +48,10 @@ impl Interest {
     pub const IO: Self = Self(32);
     /// Waiting for child processes.
     pub const CHILD: Self = Self(64);
-    /// Everything.
+    /// Everything above.
     pub const ALL: Self = Self(127);
+    /// `before_take`: for those who act before a lock is taken. Who only watches needs no such event.
+    pub const TAKES: Self = Self(128);
 
     /// Both.
     pub const fn and(self, other: Self) -> Self {
@@ -252,6 +254,9 @@ pub trait Hooks: Sized + 'static {
     /// It has done so.
     #[inline(always)]
     fn after_wake(thread: &Thread<Self::Local>, wake: Wake) {}
+    /// The thread is about to take a lock or a semaphore, free or not: the last moment at which nobody waits for it.
+    #[inline(always)]
+    fn before_take(thread: &Thread<Self::Local>) {}
     /// The thread holds the lock now.
     #[inline(always)]
     fn acquired(thread: &Thread<Self::Local>, lock: Lock, contended: bool) {}

@@ -12,11 +12,16 @@
 //! Every experiment, and every pause between two, has a number of 16 bits, the *epoch*. Delays are counted from the
 //! start of their epoch: [`pack`] puts the epoch above 48 bits of nanoseconds, so that one load tells whether a
 //! delay belongs to the experiment that is running. Debts of an earlier epoch are forgotten.
+//!
+//! # Delays grow with time
+//! A thread that runs the selected target makes the others owe *while* it runs, not in lumps ([`Earner`]). So what
+//! everybody owes is a function of time, [`Shared::global_at`]: the largest of `hot.global` and of what the earning
+//! threads have earned by then.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Version of this layout: the runtime refuses another one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Environment variable that holds the path of the shared file. The runtime removes it.
 pub const VARIABLE: &str = "FARSIGHT_CAUSAL";
 
@@ -68,6 +73,8 @@ pub const POINTS_MAX: usize = 512;
 pub const POINT_NAME_BYTES_MAX: usize = 216;
 /// Threads whose payments the experimenter can see; further ones are sampled and delayed all the same.
 pub const THREADS_MAX: usize = 8192;
+/// Threads that can be seen earning at one time; further ones add to `hot.global` now and then.
+pub const EARNERS_MAX: usize = 64;
 /// Places for addresses that want a name.
 pub const MISSES_MAX: usize = 4096;
 
@@ -154,6 +161,8 @@ pub struct ThreadCell {
     pub paid: AtomicU64,
     /// Core time used by pauses of the threads that have had this cell.
     pub spun_ns: AtomicU64,
+    /// The thread's bit in `hot.earning`; 0 for none.
+    pub earner: AtomicU64,
 }
 
 /// Pieces of code, ascending: piece `i` goes from `starts[i]` to `starts[i + 1]`.
@@ -176,6 +185,58 @@ pub struct Hot {
     pub control: AtomicU64,
     /// Monotonic time after which the experiment is void: its experimenter has died.
     pub until_ns: AtomicU64,
+    /// Monotonic time at which the experiment began.
+    pub since_ns: AtomicU64,
+    /// Which of `earners` are in use.
+    pub earning: AtomicU64,
+}
+
+/// A thread that runs the selected target: what it has earned grows with time, until its budget is spent.
+/// Written by that thread alone, read by all: `sequence` is odd during a change.
+#[repr(C, align(64))]
+pub struct Earner {
+    /// Changes with every change.
+    pub sequence: AtomicU32,
+    /// Earned per thousand of time.
+    pub permille: AtomicU32,
+    /// Packed delay earned at `since_ns`.
+    pub base: AtomicU64,
+    /// Monotonic time; 0 while the thread waits and earns nothing.
+    pub since_ns: AtomicU64,
+    /// Time from `since_ns` on that it goes on earning.
+    pub budget_ns: AtomicU64,
+}
+
+impl Earner {
+    /// Sets all words. By the owner only.
+    pub fn set(&self, permille: u32, base: u64, since_ns: u64, budget_ns: u64) {
+        use core::sync::atomic::{Ordering::*, fence};
+        let sequence = self.sequence.load(Relaxed);
+        self.sequence.store(sequence.wrapping_add(1), Relaxed);
+        fence(Release);
+        self.permille.store(permille, Relaxed);
+        self.base.store(base, Relaxed);
+        self.since_ns.store(since_ns, Relaxed);
+        self.budget_ns.store(budget_ns, Relaxed);
+        self.sequence.store(sequence.wrapping_add(2), Release);
+    }
+
+    /// Packed delay earned by `now_ns`; 0 if it is being changed all the time.
+    pub fn earned_at(&self, now_ns: u64) -> u64 {
+        use core::sync::atomic::{Ordering::*, fence};
+        for _ in 0..4 {
+            let sequence = self.sequence.load(Acquire);
+            let (permille, base) = (self.permille.load(Relaxed), self.base.load(Relaxed));
+            let (since, budget) = (self.since_ns.load(Relaxed), self.budget_ns.load(Relaxed));
+            fence(Acquire);
+            if sequence & 1 == 0 && self.sequence.load(Relaxed) == sequence {
+                let ran = if since == 0 { 0 } else { now_ns.saturating_sub(since).min(budget) };
+                return pack(epoch(base), delay_ns(base) + ran * u64::from(permille) / 1000);
+            }
+            core::hint::spin_loop();
+        }
+        0
+    }
 }
 
 /// What may change often, away from the hot words.
@@ -183,6 +244,8 @@ pub struct Hot {
 pub struct Counts {
     /// Threads that run or want to.
     pub running: AtomicU32,
+    /// Threads that wait for another one.
+    pub waiting: AtomicU32,
     /// Cells of threads ever used.
     pub threads: AtomicU32,
     /// Samples taken.
@@ -238,6 +301,8 @@ pub struct Shared {
     pub reason: AtomicU32,
     /// Hot words.
     pub hot: Hot,
+    /// Threads that earn.
+    pub earners: [Earner; EARNERS_MAX],
     /// Counts.
     pub counts: Counts,
     /// Changes with every new table; its parity says which of `tables` is in force. A reader must find it
@@ -256,6 +321,33 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Packed delay that every thread owes at a time.
+    pub fn global_at(&self, now_ns: u64) -> u64 {
+        use core::sync::atomic::Ordering::*;
+        let mut most = self.hot.global.load(Acquire);
+        let mut left = self.hot.earning.load(Acquire);
+        while left != 0 {
+            if let Some(earner) = self.earners.get(left.trailing_zeros() as usize) {
+                let earned = earner.earned_at(now_ns);
+                // Of another epoch: not this experiment's.
+                if epoch(earned) == epoch(most) && earned > most {
+                    most = earned;
+                }
+            }
+            left &= left - 1;
+        }
+        most
+    }
+
+    /// Packed delay that a thread has served by a time.
+    pub fn paid_at(&self, cell: &ThreadCell, now_ns: u64) -> u64 {
+        use core::sync::atomic::Ordering::*;
+        let paid = cell.paid.load(Relaxed);
+        let earner = self.earners.get(cell.earner.load(Relaxed).trailing_zeros() as usize);
+        let earned = earner.map_or(0, |e| e.earned_at(now_ns));
+        if epoch(earned) == epoch(paid) { earned.max(paid) } else { paid }
+    }
+
     /// The target of an address, [`UNKNOWN`] if nobody has said yet. Safe in signal handlers.
     pub fn target_of(&self, address: u64) -> u32 {
         use core::sync::atomic::{Ordering::*, fence};
@@ -304,5 +396,22 @@ mod tests {
         assert_eq!(controlled(control(9, 1000, u32::MAX)), (9, 1000, u32::MAX));
         assert_eq!(size_of::<Point>(), 256);
         assert_eq!(core::mem::offset_of!(Point, counter), 0);
+    }
+
+    #[test]
+    fn earning_stops_with_the_budget() {
+        let earner = Earner {
+            sequence: AtomicU32::new(0),
+            permille: AtomicU32::new(0),
+            base: AtomicU64::new(0),
+            since_ns: AtomicU64::new(0),
+            budget_ns: AtomicU64::new(0),
+        };
+        earner.set(500, pack(3, 100), 1000, 2000);
+        assert_eq!(earner.earned_at(900), pack(3, 100));
+        assert_eq!(earner.earned_at(2000), pack(3, 600));
+        assert_eq!(earner.earned_at(9000), pack(3, 1100));
+        earner.set(500, pack(3, 1100), 0, 2000);
+        assert_eq!(earner.earned_at(9000), pack(3, 1100), "it waits");
     }
 }

@@ -92,6 +92,7 @@ fn down<H: Hooks>(s: Ptr, call: impl FnOnce() -> Int) -> Int {
     if !H::INTEREST.wants(Interest::SYNC) {
         return call();
     }
+    super::taking::<H>();
     let before = errno::get();
     // SAFETY: no arguments; unwinds out of a frame without destructors. The caller's contract covers trying.
     let taken = unsafe {

@@ -30,6 +30,7 @@ fn take<H: Hooks>(
     if !H::INTEREST.wants(Interest::LOCKS.and(Interest::SYNC)) {
         return block();
     }
+    super::taking::<H>();
     let code = attempt();
     if code != busy {
         return took::<H>(lock, code, false);

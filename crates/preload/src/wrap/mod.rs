@@ -59,6 +59,16 @@ fn waiting_as<H: Hooks, R: Copy>(
     result
 }
 
+/// Says that a lock or semaphore is about to be taken.
+#[inline(always)]
+fn taking<H: Hooks>() {
+    if H::INTEREST.wants(Interest::TAKES)
+        && let Some(thread) = thread::current::<H>()
+    {
+        H::before_take(thread);
+    }
+}
+
 /// Surrounds `call` with the events of a wake.
 #[inline(always)]
 fn waking<H: Hooks, R>(kind: WakeKind, object: usize, most: u32, call: impl FnOnce() -> R) -> R {
