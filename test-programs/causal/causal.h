@@ -2,7 +2,8 @@
  *
  * Work is a loop of `steps` dependent decrements in one line of inline assembly, so that it takes time in proportion
  * to `steps`, whatever the compiler and the alignment, and all its samples fall on the line that calls SPIN.
- * Programs print the wall time per unit of progress, which is the truth when a cost is really cut. */
+ * Programs print the wall time per unit of progress, which is the truth when a cost is really cut, and how fast the
+ * machine was meanwhile: the clock ticks of a step. Neighbours and hypervisors change that by tens of percent. */
 #ifndef CAUSAL_H
 #define CAUSAL_H
 #ifndef _GNU_SOURCE
@@ -17,8 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN(steps) do { uint64_t n_ = (steps) + 1; \
-  __asm__ volatile(".p2align 6\n1: dec %0\n jnz 1b" : "+r"(n_) : : "cc"); } while (0)
+static uint64_t spun_ticks, spun_steps;
+#define SPIN(steps) do { uint64_t n_ = (steps) + 1, all_ = n_, ticks_ = __builtin_ia32_rdtsc(); \
+  __asm__ volatile(".p2align 6\n1: dec %0\n jnz 1b" : "+r"(n_) : : "cc"); \
+  __atomic_add_fetch(&spun_ticks, __builtin_ia32_rdtsc() - ticks_, __ATOMIC_RELAXED); \
+  __atomic_add_fetch(&spun_steps, all_, __ATOMIC_RELAXED); } while (0)
 
 typedef struct { size_t count, backoff; } point_t;
 
@@ -38,5 +42,6 @@ __attribute__((unused)) static double now(void) {
 
 /* Argument i as a number, or a default. */
 #define ARGUMENT(i, value) (argc > (i) ? strtoull(argv[i], 0, 10) : (value))
-#define REPORT(start, units) printf("%.0f ns per unit\n", (now() - (start)) / (units) * 1e9)
+#define REPORT(start, units) printf("%.0f ns per unit, %.6f ticks per step\n", (now() - (start)) / (units) * 1e9, \
+  (double)spun_ticks / spun_steps)
 #endif

@@ -30,6 +30,14 @@ use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
 /// Smaller debts wait for more: a pause has a cost of its own.
 const DEBT_MIN_NS: u64 = 1_000;
 
+/// Events that segments begin with.
+pub mod event {
+    /// The thread has got what it waited for.
+    pub const GOT: u64 = 3;
+    /// It lets go, or wakes others.
+    pub const GAVE: u64 = 4;
+}
+
 /// Where a debt is served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -37,6 +45,16 @@ pub enum Place {
     Hook,
     /// In the handler. A sample that falls due meanwhile strikes right afterwards, as if the program had run.
     Handler,
+}
+
+/// Who a thread is.
+pub struct Beginner {
+    /// The kernel's number.
+    pub tid: u32,
+    /// A number that no other thread has had.
+    pub serial: u64,
+    /// Its start routine; 0 for the first thread.
+    pub routine: usize,
 }
 
 /// One thread's account. Touched by its thread only, but for the shared cell, which the experimenter reads.
@@ -104,7 +122,7 @@ impl Ledger {
     }
 
     /// A thread begins that owes what `paid` says it owes.
-    pub fn begin(&self, shared: &Shared, paid: u64, tid: u32, cpu_ns: u64) {
+    pub fn begin(&self, shared: &Shared, paid: u64, thread: Beginner, cpu_ns: u64) {
         let now = now_ns();
         self.excess_ns.set(0);
         self.spun_ns.set(0);
@@ -114,19 +132,17 @@ impl Ledger {
         self.seen_wall_ns.set(now);
         self.seen_cpu_ns.set(cpu_ns);
         self.set_paid(paid);
-        self.earning.begin(now);
-        self.cell().tid.store(tid, Relaxed);
+        self.earning.begin(thread.routine, thread.serial, now);
+        self.cell().tid.store(thread.tid, Relaxed);
         self.cell().doing.store(doing::RUNS, Release);
         shared.counts.running.fetch_add(1, Relaxed);
     }
 
-    /// The thread ends: what it has still to earn is earned now, then debts are served.
+    /// The thread ends, after debts are served.
     pub fn end(&self, shared: &Shared) {
-        let now = now_ns();
-        let paid = self.earning.finish(shared, self.enter_epoch(shared.hot.global.load(Acquire)), now);
-        self.set_paid(paid);
-        self.show_earner();
         self.settle(shared, Place::Hook);
+        self.earning.stop(shared);
+        self.show_earner();
         self.cell().doing.store(doing::NOTHING, Release);
         shared.counts.running.fetch_sub(1, Relaxed);
     }
@@ -155,11 +171,28 @@ impl Ledger {
         self.cell().earner.store(self.earning.bit(), Relaxed);
     }
 
-    /// A sample that stands for `ns` fell on a target.
+    /// A sample that stands for `ns` fell on a target, or on none (0).
     pub fn sampled(&self, shared: &Shared, target: u32, ns: u64) {
         let now = now_ns();
         self.collect(shared, now);
-        self.set_paid(self.earning.sampled(shared, self.paid(), target, ns, now));
+        self.earning.sampled(shared, self.paid(), target, ns, now);
+        self.show_earner();
+    }
+
+    /// Another segment begins (see `habit`).
+    #[inline(always)]
+    pub fn enter_segment(&self, shared: &Shared, event: u64, object: usize) {
+        if self.earning.enter(event, object) {
+            self.turn(shared);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn(&self, shared: &Shared) {
+        let now = now_ns();
+        self.collect(shared, now);
+        self.earning.aim(shared, self.paid(), now);
         self.show_earner();
     }
 
@@ -224,7 +257,7 @@ impl Ledger {
             }
             if !paused {
                 paused = true;
-                self.earning.stop(shared, paid);
+                self.earning.stop(shared);
             }
             let excess = self.excess_ns.get();
             let off = excess.min(debt);
@@ -253,7 +286,7 @@ impl Ledger {
     pub fn wait_begins(&self, shared: &Shared, for_thread: bool) {
         let now = now_ns();
         self.collect(shared, now);
-        self.earning.stop(shared, self.paid());
+        self.earning.stop(shared);
         self.wait_global.set(shared.global_at(now));
         self.wait_since_ns.set(now);
         self.wait_mark.set(woken::mark());
@@ -267,7 +300,7 @@ impl Ledger {
     }
 
     /// It runs again. `by`: what another thread woke it by.
-    pub fn wait_ends(&self, shared: &Shared, for_thread: bool, by: woken::By) {
+    pub fn wait_ends(&self, shared: &Shared, object: usize, for_thread: bool, by: woken::By) {
         let now = now_ns();
         shared.counts.running.fetch_add(1, Relaxed);
         if for_thread {
@@ -280,6 +313,7 @@ impl Ledger {
         if let Some(until) = woken::until(by, self.wait_mark.get(), self.wait_global.get(), global, waited) {
             self.excuse_since_wait(until);
         }
+        self.earning.enter(event::GOT, object);
         self.earning.go_on(shared, self.enter_epoch(global), now);
         self.show_earner();
     }

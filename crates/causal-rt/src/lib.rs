@@ -8,6 +8,7 @@
 //! shared    the memory that the experimenter sees
 //! attribute a sample to the target that it counts for
 //! earning   running the selected target makes the others owe
+//! habit     what threads usually do where
 //! ledger    what a thread owes, has paid, is excused from
 //! woken     until when a woken thread is excused
 //! pause     how it pays
@@ -25,6 +26,7 @@
 
 mod attribute;
 mod earning;
+mod habit;
 mod ledger;
 mod pause;
 pub mod points;

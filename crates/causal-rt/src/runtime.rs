@@ -2,7 +2,7 @@
 //!
 //! | event | what happens |
 //! |---|---|
-//! | sample | attributed; on the selected target it gives a budget for earning; then debts are served |
+//! | sample | attributed and counted; on the selected target it is to be earned; then debts are served |
 //! | before taking a lock | debts are served, because others may wait for the lock once it is held |
 //! | before waking others, ending, creating a thread | debts are served, so that whoever is woken inherits none |
 //! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
@@ -10,12 +10,12 @@
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
 
 use crate::attribute::{Found, attribute};
-use crate::ledger::{Ledger, Place};
+use crate::ledger::{Beginner, Ledger, Place, event};
 use crate::woken::{self, By};
 use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
+    AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
     sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
@@ -40,6 +40,7 @@ static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
 impl Hooks for Causal {
     type Local = Local;
     const INTEREST: Interest = Interest::SYNC
+        .and(Interest::LOCKS)
         .and(Interest::WAKES)
         .and(Interest::SLEEP)
         .and(Interest::POLL)
@@ -93,6 +94,14 @@ impl Hooks for Causal {
         if waited_for || thread.local().ledger.may_owe(shared) {
             wakes(thread, shared, wake);
         }
+        enter_segment(thread, shared, event::GAVE, wake.object);
+    }
+
+    #[inline(always)]
+    fn acquired(thread: &Thread<Local>, lock: Lock, contended: bool) {
+        if !contended && let Some(shared) = shared::get() {
+            enter_segment(thread, shared, event::GOT, lock.address);
+        }
     }
 
     fn before_wait(thread: &Thread<Local>, wait: Wait) {
@@ -129,7 +138,7 @@ impl Hooks for Causal {
                 _ if for_thread => By::Call(wait.object),
                 _ => By::Nobody,
             };
-            thread.local().ledger.wait_ends(shared, for_thread, by);
+            thread.local().ledger.wait_ends(shared, wait.object, for_thread, by);
         });
     }
 
@@ -151,7 +160,9 @@ impl Hooks for Causal {
         };
         let local = thread.local();
         let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        local.ledger.begin(shared, paid, thread.tid(), cpu_ns);
+        let beginner =
+            Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
+        local.ledger.begin(shared, paid, beginner, cpu_ns);
         let count = match local.sampler.start() {
             Backend::Perf => &shared.counts.perf_threads,
             Backend::Timer => &shared.counts.timer_threads,
@@ -223,12 +234,13 @@ impl Sampled for Causal {
             };
             if !local.ledger.sample_is_ours(passed_ns) {
                 counts.samples.fetch_add(1, Relaxed);
+                let target = if let Found::Target(target) = found { target } else { 0 };
+                local.ledger.sampled(shared, target, stretch(passed_ns));
                 match found {
                     Found::Target(target) => {
                         if let Some(count) = shared.samples.get(target as usize) {
                             count.fetch_add(1, Relaxed);
                         }
-                        local.ledger.sampled(shared, target, stretch(passed_ns));
                     }
                     Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
                     Found::Cut => drop(counts.cut.fetch_add(1, Relaxed)),
@@ -237,6 +249,13 @@ impl Sampled for Causal {
             }
             local.ledger.settle(shared, Place::Handler);
         });
+    }
+}
+
+#[inline(always)]
+fn enter_segment(thread: &Thread<Local>, shared: &Shared, event: u64, object: usize) {
+    if !thread.is_busy() {
+        thread.busy(|| thread.local().ledger.enter_segment(shared, event, object));
     }
 }
 

@@ -88,6 +88,11 @@ impl<L> Thread<L> {
         self.tid.load(Relaxed)
     }
 
+    /// Address of the routine that the thread was created with; 0 if nobody watched.
+    pub fn routine(&self) -> usize {
+        self.start.get().routine as usize
+    }
+
     /// A number that no other thread of the process has had.
     pub fn serial(&self) -> u64 {
         self.serial.load(Relaxed)

@@ -191,33 +191,33 @@ pub struct Hot {
     pub earning: AtomicU64,
 }
 
-/// A thread that runs the selected target: what it has earned grows with time, until its budget is spent.
+/// A thread that runs the selected target: what it has earned grows with time, for a while.
 /// Written by that thread alone, read by all: `sequence` is odd during a change.
 #[repr(C, align(64))]
 pub struct Earner {
     /// Changes with every change.
     pub sequence: AtomicU32,
-    /// Earned per thousand of time.
-    pub permille: AtomicU32,
+    /// Earned per million of time.
+    pub millionths: AtomicU32,
     /// Packed delay earned at `since_ns`.
     pub base: AtomicU64,
     /// Monotonic time; 0 while the thread waits and earns nothing.
     pub since_ns: AtomicU64,
-    /// Time from `since_ns` on that it goes on earning.
-    pub budget_ns: AtomicU64,
+    /// Time from `since_ns` on after which it earns no more, unless it is heard of again.
+    pub horizon_ns: AtomicU64,
 }
 
 impl Earner {
     /// Sets all words. By the owner only.
-    pub fn set(&self, permille: u32, base: u64, since_ns: u64, budget_ns: u64) {
+    pub fn set(&self, millionths: u32, base: u64, since_ns: u64, horizon_ns: u64) {
         use core::sync::atomic::{Ordering::*, fence};
         let sequence = self.sequence.load(Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Relaxed);
         fence(Release);
-        self.permille.store(permille, Relaxed);
+        self.millionths.store(millionths, Relaxed);
         self.base.store(base, Relaxed);
         self.since_ns.store(since_ns, Relaxed);
-        self.budget_ns.store(budget_ns, Relaxed);
+        self.horizon_ns.store(horizon_ns, Relaxed);
         self.sequence.store(sequence.wrapping_add(2), Release);
     }
 
@@ -226,12 +226,12 @@ impl Earner {
         use core::sync::atomic::{Ordering::*, fence};
         for _ in 0..4 {
             let sequence = self.sequence.load(Acquire);
-            let (permille, base) = (self.permille.load(Relaxed), self.base.load(Relaxed));
-            let (since, budget) = (self.since_ns.load(Relaxed), self.budget_ns.load(Relaxed));
+            let (millionths, base) = (self.millionths.load(Relaxed), self.base.load(Relaxed));
+            let (since, horizon) = (self.since_ns.load(Relaxed), self.horizon_ns.load(Relaxed));
             fence(Acquire);
             if sequence & 1 == 0 && self.sequence.load(Relaxed) == sequence {
-                let ran = if since == 0 { 0 } else { now_ns.saturating_sub(since).min(budget) };
-                return pack(epoch(base), delay_ns(base) + ran * u64::from(permille) / 1000);
+                let ran = if since == 0 { 0 } else { now_ns.saturating_sub(since).min(horizon) };
+                return pack(epoch(base), delay_ns(base) + ran * u64::from(millionths) / 1_000_000);
             }
             core::hint::spin_loop();
         }
@@ -399,19 +399,19 @@ mod tests {
     }
 
     #[test]
-    fn earning_stops_with_the_budget() {
+    fn earning_stops_at_the_horizon() {
         let earner = Earner {
             sequence: AtomicU32::new(0),
-            permille: AtomicU32::new(0),
+            millionths: AtomicU32::new(0),
             base: AtomicU64::new(0),
             since_ns: AtomicU64::new(0),
-            budget_ns: AtomicU64::new(0),
+            horizon_ns: AtomicU64::new(0),
         };
-        earner.set(500, pack(3, 100), 1000, 2000);
+        earner.set(500_000, pack(3, 100), 1000, 2000);
         assert_eq!(earner.earned_at(900), pack(3, 100));
         assert_eq!(earner.earned_at(2000), pack(3, 600));
         assert_eq!(earner.earned_at(9000), pack(3, 1100));
-        earner.set(500, pack(3, 1100), 0, 2000);
+        earner.set(500_000, pack(3, 1100), 0, 2000);
         assert_eq!(earner.earned_at(9000), pack(3, 1100), "it waits");
     }
 }
