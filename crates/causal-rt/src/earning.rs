@@ -5,7 +5,7 @@
 //! delays one meeting by a lot and the others not at all, and what is gained at the many is not lost at the one: a
 //! target that sets the pace looks worthless. So a thread earns *while* it runs:
 //! ```text
-//! rate     = share x (1 + balance / LEEWAY)       of its running time, between 0 and 1
+//! rate     = share x (1 + balance / LEEWAY)       of its running time
 //! balance  = samples on the target x period - what was earned
 //! ```
 //! `share` is how much of the current segment is the target's, as far as is known (see `habit`), and puts delays where
@@ -21,6 +21,8 @@ use wire::causal::{EARNERS_MAX, Shared, controlled, delay_ns, epoch, pack};
 
 /// Periods by which earning may be ahead of samples or behind before it stops or doubles.
 const LEEWAY_PERIODS: u64 = 4;
+/// Highest rate. More than its running time a thread earns only to make up for what it has not earned before.
+const RATE_MAX: u64 = 2 * WHOLE;
 /// Periods after which a thread that has not been heard of earns no more: it may be blocked where no hook sees it.
 const HORIZON_PERIODS: u64 = 2;
 /// Changes of segment in a period beyond which segments are not told apart: they are shorter than what telling costs.
@@ -76,7 +78,7 @@ impl Earning {
     }
 
     /// A thread begins. What the last one of the same kind was ahead or behind is its heir's.
-    pub fn begin(&self, routine: usize, serial: u64, now_ns: u64) {
+    pub fn begin(&self, shared: &Shared, paid: u64, routine: usize, serial: u64, now_ns: u64) {
         if self.routine.replace(mix(routine as u64, START)) != mix(routine as u64, START) {
             self.balance_ns.set(0);
         }
@@ -84,8 +86,12 @@ impl Earning {
         self.segment.set(START);
         self.changes.set(0);
         self.fine.set(false);
-        self.rate.set(0);
         self.since_ns.set(now_ns);
+        if self.epoch.replace(epoch(paid)) != epoch(paid) {
+            self.balance_ns.set(0);
+        }
+        self.candidate.set(self.share_of(shared, habit::ANYWHERE, paid, now_ns) > SHARE_MIN);
+        self.aim(shared, paid, now_ns);
     }
 
     /// The bit of this thread among those that earn.
@@ -165,7 +171,7 @@ impl Earning {
         let share = self.share_of(shared, self.segment.get(), paid, now_ns) as i64;
         let leeway = (LEEWAY_PERIODS * shared.period_ns.load(Relaxed)).max(1) as i64;
         let factor = WHOLE as i64 + self.balance_ns.get() * WHOLE as i64 / leeway;
-        (share * factor / WHOLE as i64).clamp(0, WHOLE as i64) as u64
+        (share * factor / WHOLE as i64).clamp(0, RATE_MAX as i64) as u64
     }
 
     /// How much of a segment is the selected target's.

@@ -132,7 +132,9 @@ impl Ledger {
         self.seen_wall_ns.set(now);
         self.seen_cpu_ns.set(cpu_ns);
         self.set_paid(paid);
-        self.earning.begin(thread.routine, thread.serial, now);
+        let paid = self.enter_epoch(shared.hot.global.load(Acquire));
+        self.earning.begin(shared, paid, thread.routine, thread.serial, now);
+        self.show_earner();
         self.cell().tid.store(thread.tid, Relaxed);
         self.cell().doing.store(doing::RUNS, Release);
         shared.counts.running.fetch_add(1, Relaxed);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use profile::{Causal, Count, Data, Idle, Profile, Run, Span};
-use report::html::{CountRun, IdleRun, Page, PageRun, SpanRun};
+use report::html::{CausalRun, CountRun, IdleRun, Page, PageRun, SpanRun};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Kind};
@@ -187,7 +187,15 @@ pub fn page(views: &[View]) -> String {
     let growth: Vec<&GrowthView> =
         views.iter().filter_map(|v| if let View::Growth(v) = v { Some(v) } else { None }).collect();
     let analyses: Vec<_> = growth.iter().map(|v| analyse::analyse(&v.growth)).collect();
+    let causal = views.iter().filter_map(|v| match v {
+        View::Causal(v) => Some((v, analyse::causal::analyse(&v.causal))),
+        _ => None,
+    });
+    let causal: Vec<_> = causal.collect();
     let mut page = Page::default();
+    for (v, analysis) in &causal {
+        page.causal.push(CausalRun { run: &v.run, causal: &v.causal, analysis, sources: &sources });
+    }
     for (v, analysis) in growth.iter().zip(&analyses) {
         page.growth.push(PageRun { run: &v.run, growth: &v.growth, analysis, sources: &sources });
     }

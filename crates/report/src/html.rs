@@ -11,6 +11,7 @@
 //! anything outside the file. A content security policy holds the page to both: only the bundle's own bytes may
 //! run, and nothing may be fetched.
 
+mod causality;
 mod columns;
 mod counts;
 mod excerpt;
@@ -39,13 +40,15 @@ pub struct Page<'a> {
     pub count: Vec<CountRun<'a>>,
     /// Idleness, likewise.
     pub idle: Vec<IdleRun<'a>>,
+    /// What making code faster would gain, likewise.
+    pub causal: Vec<CausalRun<'a>>,
     /// Spans, likewise.
     pub span: Vec<SpanRun<'a>>,
 }
 
 impl<'a> Page<'a> {
     fn runs(&self) -> impl Iterator<Item = &'a Run> {
-        let sampled = self.idle.iter().map(|r| r.run);
+        let sampled = self.idle.iter().map(|r| r.run).chain(self.causal.iter().map(|r| r.run));
         let spans = self.span.iter().map(|r| r.run);
         let counted = self.count.iter().map(|r| r.run);
         self.growth.iter().map(|r| r.run).chain(counted).chain(sampled).chain(spans)
@@ -59,6 +62,19 @@ pub struct CountRun<'a> {
     pub run: &'a Run,
     /// Its counts.
     pub count: &'a Count,
+}
+
+/// One causal run to show, with what was concluded from it.
+#[derive(Clone, Copy)]
+pub struct CausalRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its facts.
+    pub causal: &'a profile::Causal,
+    /// What was concluded from them.
+    pub analysis: &'a analyse::causal::CausalAnalysis,
+    /// As in [`PageRun`].
+    pub sources: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// One idle run to show, with what was concluded from it.

@@ -5,7 +5,52 @@ export const VERSION = 1;
 
 export interface Summary {
   version: number;
-  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] }; idle?: { runs: IdleData[] }; span?: { runs: SpanData[] } };
+  modes: { growth?: { runs: RunData[] }; count?: { runs: CountData[] }; idle?: { runs: IdleData[] }; span?: { runs: SpanData[] }; causal?: { runs: CausalData[] } };
+}
+
+export interface CausalData {
+  program: string;
+  command: string[];
+  exit_code: number | null;
+  exit_signal: number | null;
+  started_unix_ms: number;
+  wall_ns: number;
+  cpu_ns: number;
+  problems: string[];
+  diagnoses: string[];
+  backend: string;
+  period_ns: number;
+  samples: number;
+  in_scope: number;
+  /** Name, kind, visits. */
+  points: [string, string, number][];
+  targets: CausalTarget[];
+  results: CausalResult[];
+  experiments: { target: number[]; permille: number[]; start_ms: number[]; period_ns: (number | null)[][] };
+}
+
+export interface CausalTarget {
+  name: string;
+  function: string;
+  file: string;
+  line: number;
+  samples: number;
+  /** First line shown, and the lines. */
+  source: [number, string[]];
+}
+
+export interface CausalResult {
+  target: number;
+  point: number;
+  share: number;
+  /** Speedup, gain, low and high end of its interval, experiments. */
+  levels: [number, number, number | null, number | null, number][];
+  slope: number;
+  slope_low: number | null;
+  slope_high: number | null;
+  phase_factor: number;
+  verdict: "worth it" | "no effect" | "contention" | "unknown";
+  reason: string;
 }
 
 export interface IdleTree {

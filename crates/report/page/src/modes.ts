@@ -1,6 +1,7 @@
 // The modes that the page can show. A mode adds itself to the list; a tab appears when a page holds data of more
 // than one. Nothing else knows how many there are.
 
+import { causal } from "./causal/view.ts";
 import { counts } from "./count/view.ts";
 import type { Summary } from "./data.ts";
 import { growth } from "./growth/view.ts";
@@ -23,4 +24,4 @@ export interface Mode {
   mount(summary: Summary): Promise<View>;
 }
 
-export const MODES: readonly Mode[] = [growth, counts, idle, span];
+export const MODES: readonly Mode[] = [growth, counts, idle, causal, span];

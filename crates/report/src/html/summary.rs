@@ -12,6 +12,7 @@ use fit::{Class, Fit, Term, Verdict};
 use profile::{Cost, Exit, Metric, Point, ThreadPoints};
 use serde::Serialize;
 
+use super::causality::CausalMode;
 use super::columns;
 use super::counts::CountMode;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
@@ -40,6 +41,8 @@ struct Modes<'a> {
     count: Option<CountMode<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle: Option<IdleMode<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causal: Option<CausalMode<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     span: Option<SpanMode<'a>>,
 }
@@ -168,6 +171,7 @@ impl<'a> Summary<'a> {
             growth: (!growth.is_empty()).then_some(GrowthMode { runs: growth }),
             count: CountMode::new(&page.count),
             idle: IdleMode::new(&page.idle),
+            causal: CausalMode::new(&page.causal),
             span: SpanMode::new(&page.span),
         };
         Summary { version: VERSION, modes }
