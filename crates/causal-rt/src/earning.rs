@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::*;
 use wire::causal::{EARNERS_MAX, Shared, controlled, delay_ns, epoch, pack};
 
 /// Periods by which earning may be ahead of samples or behind before it stops or doubles.
-const LEEWAY_PERIODS: u64 = 4;
+const LEEWAY_PERIODS: u64 = 12;
 /// Highest rate. More than its running time a thread earns only to make up for what it has not earned before.
 const RATE_MAX: u64 = 2 * WHOLE;
 /// Periods after which a thread that has not been heard of earns no more: it may be blocked where no hook sees it.

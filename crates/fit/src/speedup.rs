@@ -8,10 +8,15 @@
 //! `b` comes from the baselines nearest in time. How many: as many as predict other baselines best (leave one out),
 //! so that a steady program uses all of them and a changing one the neighbours.
 //!
-//! **Realized speedup.** A target is made faster by delays in proportion to samples, and the number of samples is a
+//! **Realized speedup.** Where a target is made faster by delays in proportion to samples, the number of samples is a
 //! matter of chance. But the target's own work per unit of progress is the same in all trials, whatever is delayed:
 //! so a level that got more samples per unit than the target's trials on average was made faster than asked for, in
-//! that proportion, and its gain is scaled back.
+//! that proportion, and its gain is scaled back. Trials whose delays do not hang on single samples say so by
+//! `selected` 0.
+//!
+//! **Stalls.** A trial that took far longer per unit than others of its kind (the same target and level, or baselines),
+//! while its neighbours in time did not, met something that is not the program's: a machine that stood still for a
+//! moment. It counts as if it had been at the edge of what is usual. Slow phases last and are left alone.
 //!
 //! **A machine of changing speed.** Other programs, a neighbour on the same core, a hypervisor make the same work take
 //! more CPU time at one moment than at another. A unit of progress takes the same work in every trial, so its CPU time
@@ -86,6 +91,7 @@ const FREEDOM_MIN: usize = 4;
 pub fn curves(trials: &[Trial], targets: usize) -> Vec<Option<Curve>> {
     let mut usable: Vec<Trial> = trials.iter().copied().filter(|t| t.units > 0.0 && t.time > 0.0).collect();
     even_out(&mut usable, targets);
+    tame(&mut usable);
     let baselines: Vec<usize> = (0..usable.len()).filter(|&i| usable[i].speedup <= 0.0).collect();
     let mut by_target: Vec<Vec<usize>> = vec![Vec::new(); targets];
     for (i, t) in usable.iter().enumerate() {
@@ -153,6 +159,51 @@ fn even_out(trials: &mut [Trial], targets: usize) {
             t.time *= (-slope * (cpu(t) - x_mean)).exp();
         }
     }
+}
+
+/// Takes stalls out of the times (see the module).
+fn tame(trials: &mut [Trial]) {
+    /// Neighbours on each side that a trial is compared with.
+    const NEIGHBOURS: usize = 3;
+    /// Deviations that are usual, and a difference (of logarithms) that always is.
+    const USUAL: f64 = 4.0;
+    const USUAL_MIN: f64 = 0.2;
+    let mut kinds: Vec<(Option<usize>, f64, Vec<usize>)> = Vec::new();
+    for (i, t) in trials.iter().enumerate() {
+        let target = (t.speedup > 0.0).then_some(t.target);
+        match kinds.iter_mut().find(|(k, s, _)| *k == target && (*s - t.speedup).abs() < 1e-9) {
+            Some((_, _, members)) => members.push(i),
+            None => kinds.push((target, t.speedup, vec![i])),
+        }
+    }
+    let mut off = vec![0.0; trials.len()];
+    for (_, _, members) in &kinds {
+        let period = |i: &usize| (trials[*i].time / trials[*i].units).ln();
+        let middle = median(members.iter().map(period).collect());
+        for i in members {
+            off[*i] = period(i) - middle;
+        }
+    }
+    let alone: Vec<f64> = (0..trials.len())
+        .map(|i| {
+            let around = i.saturating_sub(NEIGHBOURS)..(i + NEIGHBOURS + 1).min(trials.len());
+            off[i] - median(around.filter(|&k| k != i).map(|k| off[k]).collect())
+        })
+        .collect();
+    // The median deviation of a normal distribution is 0.6745 of its standard deviation.
+    let spread = median(alone.iter().map(|x| x.abs()).collect()) / 0.6745;
+    let most = (USUAL * spread).max(USUAL_MIN);
+    for (t, alone) in trials.iter_mut().zip(alone) {
+        if alone > most {
+            t.time *= (most - alone).exp();
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    if n == 0 { 0.0 } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
 }
 
 /// Samples per unit of progress over all trials about a target, baselines included.
@@ -498,6 +549,43 @@ mod tests {
         }
         trials.iter_mut().for_each(|t| t.cpu = 0.0);
         assert!(evened < worst(&trials) / 2.0, "intervals of {evened} instead of {}", worst(&trials));
+    }
+
+    #[test]
+    fn stalls_of_the_machine_do_not_count() {
+        let mut trials = world(5, 0.03, 0.0).trials(30, truth);
+        for t in trials.iter_mut().skip(4).step_by(29) {
+            t.units /= 6.0;
+        }
+        for (target, curve) in curves(&trials, 3).into_iter().enumerate() {
+            for level in curve.unwrap().levels {
+                assert!((level.gain - truth(target, level.speedup)).abs() < 0.05, "{target} {level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slow_phase_is_no_stall() {
+        // For a quarter of the run everything takes three times as long, and the target is of no use then.
+        let mut trials = Vec::new();
+        for round in 0..40 {
+            let slow = round >= 30;
+            for speedup in [0.0, 0.5, 0.25, 0.0, 1.0, 0.75] {
+                let period = if slow { 3.0 } else { 1.0 - 0.5 * speedup };
+                trials.push(Trial {
+                    target: 0,
+                    speedup,
+                    time: 100.0,
+                    units: 100.0 / period,
+                    selected: 0.0,
+                    cpu: 0.0,
+                });
+            }
+        }
+        let curve = curves(&trials, 1).remove(0).unwrap();
+        // Of 40 rounds' time, 30 gain half of a unit's time each at full speedup.
+        let full = curve.levels[3];
+        assert!(full.gain > 0.3 && full.gain < 0.5, "{full:?}");
     }
 
     #[test]

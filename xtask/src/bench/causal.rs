@@ -2,9 +2,14 @@
 //!
 //! Programs of `test-programs/causal` whose costs are arguments. For each target: `farsight causal` predicts what
 //! making it 25, 50 and 75 % faster would gain; then that work is really cut by as much, and the time per unit of
-//! progress is measured, full and cut runs by turns. Printed: prediction with its interval, truth, error; and at the end
-//! the median error, how many are off by more than 8 points, how many intervals hold the truth, and how many targets
-//! without effect were called so. Wants a quiet machine.
+//! progress is measured, full and cut runs by turns, each cut run against the full ones before and after it. The
+//! programs also tell how fast the machine was while they ran (ticks of a step of work), and times are divided by that:
+//! neighbours and hypervisors change it by tens of percent from run to run. Printed: prediction with its interval, truth
+//! with its standard error, error; and at the end the median error, how many are off by more than 8 points, how many
+//! intervals hold the truth, and how many targets without effect were called so.
+//!
+//! Wants a quiet machine. Where there is none, `--realtime` runs everything before all other programs (needs
+//! privilege; the kernel still gives others a twentieth of each second, which shows as stalls).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +27,12 @@ pub struct Args {
     /// Seconds that each program runs under farsight.
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
-    /// Runs of each real cut; the fastest counts, which other load disturbs least.
-    #[arg(long, default_value_t = 3)]
+    /// Runs of each real cut.
+    #[arg(long, default_value_t = 12)]
     runs: usize,
+    /// Run the programs with real-time priority (`chrt`).
+    #[arg(long)]
+    realtime: bool,
     /// The executable to judge.
     #[arg(long, default_value = "target/release/farsight")]
     farsight: PathBuf,
@@ -95,12 +103,12 @@ pub fn run(args: Args) -> Result<()> {
             continue;
         }
         let program = compile(&out, case.source)?;
-        let base = time_per_unit(case, &program, 200, case.cost)?;
+        let base = time_per_unit(&args, case, &program, 200, case.cost)?.per_unit_ns;
         let units = ((args.seconds * 1e9 / base) as u64).max(400);
         let result = predict(&args, case, &program, units, &out)?;
         let truth = truth(&args, case, &program, base)?;
         let mut effect = 0.0f64;
-        for (level, truth) in [0.25, 0.5, 0.75].into_iter().zip(truth) {
+        for (level, (truth, error)) in [0.25, 0.5, 0.75].into_iter().zip(truth) {
             let found = result.as_ref().and_then(|r| level_of(r, level));
             let Some((predicted, ci)) = found else {
                 println!(
@@ -113,13 +121,14 @@ pub fn run(args: Args) -> Result<()> {
                 continue;
             };
             println!(
-                "{:<26} {:>6.0}%  {:>7.1} [{:>5.1}, {:>5.1}]  {:>8.1}%  {:>6.1}",
+                "{:<26} {:>6.0}%  {:>7.1} [{:>5.1}, {:>5.1}]  {:>6.1} ±{:>3.1}  {:>6.1}",
                 case.name,
                 100.0 * level,
                 100.0 * predicted,
                 100.0 * ci.0,
                 100.0 * ci.1,
                 100.0 * truth,
+                100.0 * error,
                 100.0 * (predicted - truth)
             );
             effect = effect.max(truth.abs());
@@ -174,24 +183,61 @@ fn arguments(case: &Case, units: u64, cost: u64) -> Vec<String> {
     case.arguments.iter().map(fill).collect()
 }
 
-fn time_per_unit(case: &Case, program: &Path, units: u64, cost: u64) -> Result<f64> {
-    let output = Command::new(program).args(arguments(case, units, cost)).output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let number = text.split_whitespace().next().context("the program says how long a unit took")?;
-    Ok(number.parse()?)
+/// A command, before all others if asked for.
+fn command(args: &Args, program: &Path) -> Command {
+    if !args.realtime {
+        return Command::new(program);
+    }
+    let mut command = Command::new("chrt");
+    command.args(["-r", "5"]).arg(program);
+    command
 }
 
-fn truth(args: &Args, case: &Case, program: &Path, base: f64) -> Result<[f64; 3]> {
-    /// Time of one run of a cut.
-    const RUN_NS: f64 = 0.5e9;
-    let units = ((RUN_NS / base) as u64).max(50);
-    let mut best = [f64::INFINITY; 4];
+/// What a run of a program said.
+struct Time {
+    per_unit_ns: f64,
+    /// Time per unit over time per step: of another machine, or another moment, it would be the same.
+    per_unit_steps: f64,
+}
+
+fn time_per_unit(args: &Args, case: &Case, program: &Path, units: u64, cost: u64) -> Result<Time> {
+    let output = command(args, program).args(arguments(case, units, cost)).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut numbers = text.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
+    let (per_unit, per_step) = (numbers.next(), numbers.next());
+    let per_unit_ns = per_unit.context("the program says how long a unit took")?;
+    let per_step = per_step.context("the program says how long a step took")?;
+    // Memory does not get slower with the processor.
+    let per_unit_steps = if case.source == "memory_bound.c" { per_unit_ns } else { per_unit_ns / per_step };
+    Ok(Time { per_unit_ns, per_unit_steps })
+}
+
+/// Gain and its standard error at a quarter, a half and three quarters less work.
+fn truth(args: &Args, case: &Case, program: &Path, base_ns: f64) -> Result<[(f64, f64); 3]> {
+    /// Time of one run.
+    const RUN_NS: f64 = 0.06e9;
+    /// Rounds of a whole cycle of `phases.c`, and a multiple of any other program's.
+    const CYCLE: u64 = 400;
+    let units = if case.source == "phases.c" { CYCLE } else { ((RUN_NS / base_ns) as u64).max(20) };
+    let run = |cost: u64| time_per_unit(args, case, program, units, cost).map(|t| t.per_unit_steps);
+    let mut gains = [const { Vec::new() }; 3];
+    let mut before = run(case.cost)?;
     for _ in 0..args.runs {
-        for (best, quarters) in best.iter_mut().zip([4, 3, 2, 1]) {
-            *best = best.min(time_per_unit(case, program, units, case.cost * quarters / 4)?);
+        for (gains, quarters) in gains.iter_mut().zip([3, 2, 1]) {
+            let cut = run(case.cost * quarters / 4)?;
+            let after = run(case.cost)?;
+            gains.push(1.0 - cut / ((before + after) / 2.0));
+            before = after;
         }
     }
-    Ok([1, 2, 3].map(|i| 1.0 - best[i] / best[0]))
+    Ok(gains.map(|mut gains| {
+        gains.sort_by(f64::total_cmp);
+        let n = gains.len() as f64;
+        let mean = gains.iter().sum::<f64>() / n;
+        let deviation = (gains.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0)).sqrt();
+        // The median's error is a quarter larger than the mean's, if all is normal.
+        (gains[gains.len() / 2], 1.25 * deviation / n.sqrt())
+    }))
 }
 
 fn predict(args: &Args, case: &Case, program: &Path, units: u64, out: &Path) -> Result<Option<Value>> {
@@ -201,7 +247,7 @@ fn predict(args: &Args, case: &Case, program: &Path, units: u64, out: &Path) -> 
     let mark = format!("TARGET {} ", case.target);
     let at = text.lines().position(|l| format!("{l} ").contains(&mark)).context("the target is marked")?;
     let place = format!("{}:{}", case.source, at + 1);
-    let output = Command::new(&args.farsight)
+    let output = command(args, &args.farsight)
         .args(["causal", "-q", "-o", "/dev/null", "--fixed", &place, "--json"])
         .arg(&json)
         .arg("--")

@@ -283,3 +283,106 @@ int main(int argc, char **argv) {
         }
     }
 }
+
+/// Ctrl-C reaches the program, and what was found until then is the result.
+#[test]
+fn an_interrupted_run_gives_the_result_so_far() {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let json = bench.folder.path().join("result.json");
+    let mut farsight = Command::new(FARSIGHT)
+        .current_dir(bench.folder.path())
+        .args(["causal", "--no-summary", "--json"])
+        .arg(&json)
+        .arg("--")
+        .arg(&program)
+        .arg("100000000")
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    // Long enough for a few experiments on any machine; how many there are is not asserted.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let group = format!("-{}", farsight.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let status = farsight.wait().unwrap();
+    assert_eq!(status.code().or(status.signal().map(|s| 128 + s)), Some(130), "the program's own end");
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(document["kind"], "causal");
+    assert!(document["progress_points"][0]["visits"].as_u64().unwrap() > 0, "{document}");
+}
+
+/// What the program executes in its place is not profiled, and the result says so.
+#[test]
+fn a_program_that_executes_another_says_so() {
+    let bench = Bench::new();
+    let source = "#include \"causal.h\"\n\
+        int main(void) { for (int i = 0; i < 50; i++) SPIN(2000000); execlp(\"echo\", \"echo\", \"done\", (char *)0); }\n";
+    let Some(program) = bench.compile(source, &["-g"]) else { return };
+    let (output, document) = bench.causal(&[], &program, &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "done\n");
+    assert!(diagnoses(&document).contains("executed another one"), "{document}");
+}
+
+/// More threads than there are descriptors, cells of the experimenter, or places to be seen earning.
+#[test]
+fn thousands_of_threads_are_all_waited_for() {
+    let bench = Bench::new();
+    let source = r#"#include "causal.h"
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static point_t *p;
+static uint64_t sum;
+static void *thread(void *x) {
+  for (int i = 0; i < 3; i++) {
+    pthread_mutex_lock(&lock);
+    SPIN(2000);
+    sum++;
+    pthread_mutex_unlock(&lock);
+    VISIT(p);
+  }
+  return x;
+}
+int main(void) {
+  p = point(1, "turn");
+  pthread_attr_t small;
+  pthread_attr_init(&small), pthread_attr_setstacksize(&small, 65536);
+  enum { MANY = 3000 };
+  static pthread_t threads[MANY];
+  int made = 0;
+  pthread_mutex_lock(&lock);
+  while (made < MANY && pthread_create(&threads[made], &small, thread, 0) == 0) made++;
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < made; i++) pthread_join(threads[i], 0);
+  printf("%d\n", sum == 3 * (uint64_t)made);
+}
+"#;
+    let Some(program) = bench.compile(source, &["-g"]) else { return };
+    let (output, document) = bench.causal(&[], &program, &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n", "{output:?}");
+    assert_eq!(document["progress_points"][0]["visits"].as_u64().unwrap() % 3, 0, "{document}");
+}
+
+/// `--until` stops experimenting, not the program; JSONL goes out and comes back.
+#[test]
+fn known_well_enough_is_enough_and_jsonl_keeps_it() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
+    let flags = &["--until", "ci<400%", "-o", "p.farsight"];
+    let (output, document) = bench.causal(flags, &program, &["30000", "300000", "100000"]);
+    assert!(output.status.success());
+    assert_eq!(document["progress_points"][0]["visits"], 30000, "the program went on to its end");
+    let (_, whole) = bench.causal(&[], &program, &["30000", "300000", "100000"]);
+    let experiments = |d: &Value| d["experiments"].as_u64().unwrap();
+    assert!(experiments(&document) < experiments(&whole), "{document} {whole}");
+    let farsight = |args: &[&str]| {
+        let output = Command::new(FARSIGHT).current_dir(bench.folder.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    farsight(&["export", "p.farsight", "--format", "coz", "-o", "p.jsonl"]);
+    let text = std::fs::read_to_string(bench.folder.path().join("p.jsonl")).unwrap();
+    assert!(text.lines().all(|l| serde_json::from_str::<Value>(l).is_ok_and(|v| v["type"].is_string())), "{text}");
+    farsight(&["import", "p.jsonl", "-o", "q.farsight"]);
+    let back: Value = serde_json::from_str(&farsight(&["report", "q.farsight", "--json", "-"])).unwrap();
+    assert_eq!(back["experiments"], document["experiments"]);
+}
