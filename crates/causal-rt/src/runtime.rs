@@ -15,8 +15,8 @@ use crate::woken::{self, By};
 use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind, process,
-    sys, thread,
+    AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind,
+    process, sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
 use wire::causal::{Shared, ThreadCell, epoch, flags, pack, state};
@@ -160,8 +160,7 @@ impl Hooks for Causal {
         };
         let local = thread.local();
         let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        let beginner =
-            Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
+        let beginner = Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
         local.ledger.begin(shared, paid, beginner, cpu_ns);
         let count = match local.sampler.start() {
             Backend::Perf => &shared.counts.perf_threads,

@@ -207,8 +207,9 @@ fn time_per_unit(args: &Args, case: &Case, program: &Path, units: u64, cost: u64
     let (per_unit, per_step) = (numbers.next(), numbers.next());
     let per_unit_ns = per_unit.context("the program says how long a unit took")?;
     let per_step = per_step.context("the program says how long a step took")?;
-    // Memory does not get slower with the processor.
-    let per_unit_steps = if case.source == "memory_bound.c" { per_unit_ns } else { per_unit_ns / per_step };
+    // Memory and devices do not get slower with the processor.
+    let other = matches!(case.source, "memory_bound.c" | "io_bound.c");
+    let per_unit_steps = if other { per_unit_ns } else { per_unit_ns / per_step };
     Ok(Time { per_unit_ns, per_unit_steps })
 }
 

@@ -381,7 +381,10 @@ fn known_well_enough_is_enough_and_jsonl_keeps_it() {
     };
     farsight(&["export", "p.farsight", "--format", "coz", "-o", "p.jsonl"]);
     let text = std::fs::read_to_string(bench.folder.path().join("p.jsonl")).unwrap();
-    assert!(text.lines().all(|l| serde_json::from_str::<Value>(l).is_ok_and(|v| v["type"].is_string())), "{text}");
+    assert!(
+        text.lines().all(|l| serde_json::from_str::<Value>(l).is_ok_and(|v| v["type"].is_string())),
+        "{text}"
+    );
     farsight(&["import", "p.jsonl", "-o", "q.farsight"]);
     let back: Value = serde_json::from_str(&farsight(&["report", "q.farsight", "--json", "-"])).unwrap();
     assert_eq!(back["experiments"], document["experiments"]);

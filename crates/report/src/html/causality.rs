@@ -55,13 +55,15 @@ struct Target<'a> {
     source: (u32, Vec<String>),
 }
 
+/// Speedup, gain, ends of its interval, experiments; ends that are not known are null.
+type Level = (f64, f64, Option<f64>, Option<f64>, usize);
+
 #[derive(Serialize)]
 struct Outcome<'a> {
     target: usize,
     point: usize,
     share: f64,
-    /// Speedup, gain, ends of its interval, experiments; ends that are not known are null.
-    levels: Vec<(f64, f64, Option<f64>, Option<f64>, usize)>,
+    levels: Vec<Level>,
     slope: f64,
     slope_low: Option<f64>,
     slope_high: Option<f64>,
