@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn the_table_finds_what_was_set_and_not_what_was_unset() {
         // Every other address has the low half of its neighbour.
-        let pc = |i: u64| (i & !1) * 7 | (i & 1) << 32;
+        let pc = |i: u64| ((i & !1) * 7) | ((i & 1) << 32);
         let mut b = Blocks::default();
         for i in 0..20_000u64 {
             b.list.push(block(pc(i)));
