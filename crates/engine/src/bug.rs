@@ -1,6 +1,7 @@
 //! What happens when the engine itself is wrong: one line, with what to attach.
 
 use crate::sys;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// A line under construction, without allocation.
 pub struct Line {
@@ -46,34 +47,48 @@ impl Default for Line {
     }
 }
 
+/// Where a panic was: the file's name and the line.
+static FILE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+static FILE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static LINE: AtomicUsize = AtomicUsize::new(0);
+
+/// A panic: notes where, and faults. The fault's handler says so, and hands the program back to native execution if its
+/// state is known.
+pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
+    if let Some(l) = info.location() {
+        FILE_BYTES.store(l.file().len(), Ordering::Relaxed);
+        LINE.store(l.line() as usize, Ordering::Relaxed);
+        FILE.store(l.file().as_ptr().cast_mut(), Ordering::Release);
+    }
+    // SAFETY: ends this code for good.
+    unsafe { core::arch::asm!("ud2", options(noreturn)) }
+}
+
 /// Exit status for a bug of ours.
 pub const EXIT_BUG: i32 = 70;
 
 /// Reports a bug and ends the process.
 pub fn report(what: &[u8], pc: u64, cache_pc: u64) -> ! {
-    Line::new()
-        .text(b"farsight: engine bug: ")
-        .text(what)
-        .text(b" (pc ")
-        .hex(pc)
-        .text(b", cache ")
-        .hex(cache_pc)
-        .text(b"); please report it with the program and this line")
-        .print();
+    line(what, pc, cache_pc).text(b"; please report it with the program and this line").print();
     sys::exit_group(EXIT_BUG)
 }
 
-/// Reports an instruction that cannot be run.
-pub fn unsupported(pc: u64) -> ! {
-    // SAFETY: the translator just decoded the bytes at `pc`.
-    let b = unsafe { core::slice::from_raw_parts(pc as *const u8, 8) };
-    let mut line =
-        Line::new().text(b"farsight: the engine cannot run the instruction at ").hex(pc).text(b":");
-    for byte in b {
-        line = line.text(b" ").hex(u64::from(*byte));
+/// Reports a bug after which the program goes on natively.
+pub fn survived(what: &[u8], pc: u64, cache_pc: u64) {
+    line(what, pc, cache_pc)
+        .text(b"; the program goes on natively; please report it with the program and this line")
+        .print();
+}
+
+fn line(what: &[u8], pc: u64, cache_pc: u64) -> Line {
+    let mut line = Line::new().text(b"farsight: engine bug: ").text(what);
+    let file = FILE.load(Ordering::Acquire);
+    if !file.is_null() {
+        // SAFETY: the name of a source file in our image, with its length.
+        let name = unsafe { core::slice::from_raw_parts(file, FILE_BYTES.load(Ordering::Relaxed)) };
+        line = line.text(b": panic at ").text(name).text(b":").hex(LINE.load(Ordering::Relaxed) as u64);
     }
-    line.print();
-    sys::exit_group(EXIT_BUG)
+    line.text(b" (pc ").hex(pc).text(b", cache ").hex(cache_pc).text(b")")
 }
 
 /// Reports something that the engine cannot do, and ends the process.

@@ -18,7 +18,7 @@ use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::translate::Trouble;
 use crate::trust::Trust;
-use crate::{bug, complex, signal, vsyscall};
+use crate::{complex, handback, signal, vsyscall};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use iced_x86::Encoder;
@@ -104,14 +104,19 @@ impl<C: Client> Engine<C> {
                 st.target = pc;
                 NONE
             }
-            Err(Trouble::Unsupported(at)) => {
+            Err(Trouble::Unsupported(_) | Trouble::CacheFull) => {
                 self.hand_back(st, pc);
-                bug::unsupported(at)
+                NONE
             }
-            Err(Trouble::CacheFull) => {
-                self.hand_back(st, pc);
-                bug::report(b"no room for translated code", pc, st.resume)
-            }
+        }
+    }
+
+    /// For tests: a bug of ours, some way into the program.
+    fn fail_if_asked(&mut self) {
+        const BLOCKS: usize = 2000;
+        if self.boot.flags & flags::FAIL != 0 && self.blocks.list.len() > BLOCKS {
+            self.boot.flags &= !flags::FAIL;
+            panic!("asked to fail");
         }
     }
 
@@ -156,6 +161,9 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
     let shared = unsafe { &*(st.engine as *const Shared<C>) };
     if reason == Reason::Syscall as u32 {
         crate::syscall::hooked(shared, st);
+        if st.leaving.wanted {
+            handback::gather(shared, st);
+        }
         return;
     }
     if reason == Reason::Efault as u32 {
@@ -170,7 +178,21 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         crate::thread::started(shared, st);
         return;
     }
+    translate_for(shared, st, reason);
+    st.back = 0;
+    if st.leaving.wanted {
+        handback::gather(shared, st);
+    }
+}
+
+/// Finds, or makes, the code at which the program goes on.
+fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u32) {
     let mut e = shared.lock.lock();
+    st.back = match reason {
+        r if r == Reason::Exit as u32 => e.blocks.exits[st.exit_id as usize].target,
+        _ => st.target,
+    };
+    e.fail_if_asked();
     match reason {
         r if r == Reason::Exit as u32 => {
             let exit = e.blocks.exits[st.exit_id as usize];

@@ -1,64 +1,152 @@
 //! Handing the program back: from some instruction on it runs natively, as if the engine had never been there.
 //!
-//! For what the engine cannot run (a program that uses gs itself, far transfers) and for an exhausted code cache. The
-//! program's stack and registers hold nothing of the engine's, so all it takes is to give handlers, masks, page
-//! permissions and gs back and to jump. Only a process with one thread can be handed back: the others may
-//! stand anywhere in the cache. The engine lock stays taken for ever, and nothing enters the engine again.
+//! For what the engine cannot run (a program that uses gs itself, far transfers), for an exhausted code cache, and for
+//! bugs of ours that leave the program's state known. The program's stack and registers hold nothing of the engine's,
+//! so all it takes is to give handlers, masks, page permissions and gs back and to go on at the program's address. The
+//! thread that asks for it *gathers* the others first: each gets a SIGTRAP and parks in the signal handler where its
+//! state is exact. When all stand there, the process gets its own handlers back, and each handler returns
+//! to the program instead of to the cache, with the kernel restoring every register.
+//!
+//! # Rules
+//! No lock is held while threads are waited for. Nothing enters the engine again afterwards.
 
 use crate::client::Client;
-use crate::engine::Engine;
-use crate::state::{ThreadState, off};
-use core::arch::naked_asm;
-use core::sync::atomic::AtomicU64;
+use crate::engine::{Engine, Shared};
+use crate::kernel::{UContext, sa, sig};
+use crate::state::ThreadState;
+use crate::sys::{self, nr};
+use crate::{bug, signal, thread};
+use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The last two values, when gs is no longer ours.
-static RAX: AtomicU64 = AtomicU64::new(0);
-static PC: AtomicU64 = AtomicU64::new(0);
+/// What is going on: one of the constants below.
+static PHASE: AtomicU32 = AtomicU32::new(RUNNING);
+const RUNNING: u32 = 0;
+const GATHERING: u32 = 1;
+const NATIVE: u32 = 2;
+
+/// How long threads get to come, milliseconds: one may sleep in a `vfork`.
+const PATIENCE_MS: u32 = 10_000;
+
+/// A thread's part in this.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Leaving {
+    /// It cannot go on in the cache at `target`.
+    pub wanted: bool,
+    /// It is to park at the next exact state.
+    pub called: bool,
+    /// It gathered the others.
+    pub gathers: bool,
+    /// It stands in the signal handler, and the handler's frame leads to the program.
+    pub parked: bool,
+}
+
+/// Are threads being gathered?
+pub(crate) fn is_gathering() -> bool {
+    PHASE.load(Ordering::Acquire) == GATHERING
+}
 
 impl<C: Client> Engine<C> {
-    /// Goes on natively at `pc` with the registers in `st`. Returns if that cannot be.
+    /// The program goes on natively at `pc`, with the registers in `st`, once the engine is left: see [`gather`].
     pub(crate) fn hand_back(&mut self, st: &mut ThreadState, pc: u64) {
-        if self.slabs.live() != 1 || st.signals.vfork_child {
-            return;
+        st.leaving.wanted = true;
+        st.resume = 0;
+        st.target = pc;
+    }
+
+    /// A thread that was called has an exact state, which is in `uc`: it parks.
+    pub(crate) fn park(&mut self, st: &mut ThreadState, uc: &mut UContext) {
+        let queued = core::mem::take(&mut st.signals.queued);
+        if queued != 0 {
+            let info = st.signals.info;
+            signal::raise_again(st, queued, &info);
         }
-        self.client.handed_back();
-        self.client.process_end();
-        self.detach(st);
-        st.resume = pc;
-        // SAFETY: the state is complete, and this thread, the only one, is on the engine's stack.
-        unsafe { leave_native() }
+        st.pend = 0;
+        uc.rflags &= !0x100;
+        uc.stack = st.signals.altstack;
+        uc.mask = st.signals.mask;
+        st.leaving.parked = true;
+    }
+
+    /// Other threads that are not parked, as states.
+    fn others(&self, st: &ThreadState) -> alloc::vec::Vec<*const ThreadState> {
+        let mine = st.this.cast_const();
+        let all = self.slabs.in_use().map(|s| self.slabs.address(s) as *const ThreadState);
+        // SAFETY: slabs in use are mapped; a thread's own flags are read as they are at the moment.
+        all.filter(|o| *o != mine && unsafe { !(&raw const (**o).leaving.parked).read_volatile() }).collect()
     }
 }
 
-/// Restores the program's registers, empties gs and jumps to `resume`.
+/// Gathers all threads and arranges for this one to follow them. The engine lock is open.
+pub(crate) fn gather<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
+    st.leaving.wanted = false;
+    if st.signals.vfork_child {
+        bug::fatal(b"the program does something in a vfork child that the engine cannot run");
+    }
+    st.leaving.called = true;
+    st.pend = 1;
+    if PHASE.compare_exchange(RUNNING, GATHERING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return; // another thread gathers: parking is all that there is to do
+    }
+    st.leaving.gathers = true;
+    {
+        let mut e = shared.lock.lock();
+        let mut action = e.master_action(&e.signals.0[sig::TRAP as usize]);
+        action.flags |= sa::RESTART;
+        signal::set_kernel_action(sig::TRAP, &action);
+        e.client.handed_back();
+        e.client.process_end();
+    }
+    // SAFETY: asks who we are.
+    let pid = unsafe { sys::call(nr::GETPID, [0; 6]) } as u64;
+    for waited_ms in 0..PATIENCE_MS {
+        let others = shared.lock.lock().others(st);
+        if others.is_empty() {
+            return;
+        }
+        // Now and then again: a thread that was just being made did not hear the first call.
+        if waited_ms % 50 == 0 {
+            for other in others {
+                // SAFETY: a slab in use, as above; a signal to a thread that has ended meanwhile goes nowhere.
+                unsafe {
+                    let tid = (&raw const (*other).tid).read_volatile();
+                    if tid != 0 {
+                        sys::call(nr::TGKILL, [pid, tid.into(), sig::TRAP.into(), 0, 0, 0]);
+                    }
+                }
+            }
+        }
+        let ms = [0u64, 1_000_000];
+        // SAFETY: the kernel reads two words.
+        unsafe { sys::call(nr::NANOSLEEP, [ms.as_ptr() as u64, 0, 0, 0, 0, 0]) };
+    }
+    bug::fatal(b"the program cannot be handed back to native execution: a thread does not answer");
+}
+
+/// The last act of the signal handler of a parked thread: waits for the others, and gives gs back.
+pub(crate) fn leave<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
+    if st.leaving.gathers {
+        shared.lock.lock().give_process_back(st);
+        PHASE.store(NATIVE, Ordering::Release);
+    }
+    while PHASE.load(Ordering::Acquire) != NATIVE {
+        sys::yield_now();
+    }
+    // SAFETY: natively nothing is there; the handler returns to the program without using gs again.
+    unsafe { thread::set_gs(0) };
+}
+
+/// Where a thread goes on whose engine code met a bug of ours while the program's state was known.
 ///
 /// # Safety
-/// gs points at a complete state; this is the process's only thread.
-#[unsafe(naked)]
-unsafe extern "C" fn leave_native() -> ! {
-    naked_asm!(
-        "movaps xmm0, gs:[{xmm}+0]", "movaps xmm1, gs:[{xmm}+16]", "movaps xmm2, gs:[{xmm}+32]",
-        "movaps xmm3, gs:[{xmm}+48]", "movaps xmm4, gs:[{xmm}+64]", "movaps xmm5, gs:[{xmm}+80]",
-        "movaps xmm6, gs:[{xmm}+96]", "movaps xmm7, gs:[{xmm}+112]", "movaps xmm8, gs:[{xmm}+128]",
-        "movaps xmm9, gs:[{xmm}+144]", "movaps xmm10, gs:[{xmm}+160]", "movaps xmm11, gs:[{xmm}+176]",
-        "movaps xmm12, gs:[{xmm}+192]", "movaps xmm13, gs:[{xmm}+208]", "movaps xmm14, gs:[{xmm}+224]",
-        "movaps xmm15, gs:[{xmm}+240]",
-        "mov rax, gs:[{gpr}]",
-        "mov [rip + {rax}], rax",
-        "mov rax, gs:[{resume}]",
-        "mov [rip + {pc}], rax",
-        "push gs:[{rflags}]",
-        "popfq",
-        "mov rcx, gs:[{gpr}+1*8]", "mov rdx, gs:[{gpr}+2*8]", "mov rbx, gs:[{gpr}+3*8]",
-        "mov rsp, gs:[{gpr}+4*8]", "mov rbp, gs:[{gpr}+5*8]", "mov rsi, gs:[{gpr}+6*8]",
-        "mov rdi, gs:[{gpr}+7*8]", "mov r8, gs:[{gpr}+8*8]", "mov r9, gs:[{gpr}+9*8]",
-        "mov r10, gs:[{gpr}+10*8]", "mov r11, gs:[{gpr}+11*8]", "mov r12, gs:[{gpr}+12*8]",
-        "mov r13, gs:[{gpr}+13*8]", "mov r14, gs:[{gpr}+14*8]", "mov r15, gs:[{gpr}+15*8]",
-        "mov eax, 0",
-        "wrgsbase rax",
-        "mov rax, [rip + {rax}]",
-        "jmp [rip + {pc}]",
-        gpr = const off::GPR, rflags = const off::RFLAGS, xmm = const off::XMM, resume = const off::RESUME,
-        rax = sym RAX, pc = sym PC
-    )
+/// This thread held the engine lock and was about to lead the program to `target`; it is on the engine's stack.
+pub(crate) unsafe extern "C" fn after_bug<C: Client>(st: *mut ThreadState) {
+    // SAFETY: the state of this thread.
+    let st = unsafe { &mut *st };
+    // SAFETY: set once at start to a leaked allocation of this type.
+    let shared = unsafe { &*(st.engine as *const Shared<C>) };
+    // SAFETY: the caller's word.
+    unsafe { shared.lock.force_unlock() };
+    st.resume = 0;
+    gather(shared, st);
 }

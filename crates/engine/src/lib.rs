@@ -34,7 +34,7 @@ pub mod events;
 mod follow;
 #[cfg(test)]
 mod golden;
-mod handback;
+pub mod handback;
 pub mod heap;
 mod instrument;
 pub mod kernel;

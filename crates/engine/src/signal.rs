@@ -22,12 +22,13 @@ use crate::events::{Events, SignalEntry, Thread};
 use crate::kernel::*;
 use crate::state::{self, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
 use crate::sys::{self, nr};
-use crate::{bug, trampoline};
+use crate::{bug, handback, trampoline};
 use core::arch::naked_asm;
 use iced_x86::{Decoder, DecoderOptions};
 
 const TRAP_FLAG: u64 = 0x100;
 const TRAP_TRACE: i32 = 2;
+const SI_TKILL: i32 = -6;
 const HANDLER_CLEARS: u64 = 0x400 | TRAP_FLAG | 0x1_0000;
 
 /// A thread's signal state.
@@ -368,7 +369,11 @@ impl<C: Client> Engine<C> {
             }
         };
         uc.rip = pc;
-        self.deliver(st, uc);
+        if st.leaving.called {
+            self.park(st, uc);
+        } else {
+            self.deliver(st, uc);
+        }
     }
 
     /// Is the instruction at a mapped address a repeated string instruction? It may take long: signals do not wait
@@ -407,7 +412,9 @@ impl<C: Client> Engine<C> {
                 self.syscall_returned(st, &m, uc);
                 self.cut(st, id, &m, uc.gpr(gpr::RCX));
                 self.recover(st, id, &m, uc);
-                if st.signals.queued != 0 {
+                if st.leaving.called {
+                    self.park(st, uc);
+                } else if st.signals.queued != 0 {
                     st.signals.leave_block = false;
                     self.deliver(st, uc);
                 } else {
@@ -483,7 +490,7 @@ impl<C: Client> Engine<C> {
 }
 
 /// Sends a signal to this thread again, with what was known about it.
-fn raise_again(st: &ThreadState, s: u32, info: &SigInfo) {
+pub(crate) fn raise_again(st: &ThreadState, s: u32, info: &SigInfo) {
     // SAFETY: sends a signal to this very thread; the kernel reads one structure.
     unsafe {
         let pid = sys::call(nr::GETPID, [0; 6]) as u64;
@@ -515,8 +522,8 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
     if sync && in_engine {
         engine_fault(shared, st, s, info, uc);
     } else if sync {
-        if s == sig::TRAP && (st.signals.queued != 0 || st.signals.leave_block) && uc.rflags & TRAP_FLAG != 0
-        {
+        let waits = st.signals.queued != 0 || st.signals.leave_block || st.leaving.called;
+        if s == sig::TRAP && waits && uc.rflags & TRAP_FLAG != 0 {
             uc.rflags &= !TRAP_FLAG;
             shared.lock.lock().deliver_in_cache(st, uc);
         } else if s == sig::TRAP && info.code == TRAP_TRACE {
@@ -533,6 +540,15 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         } else {
             shared.lock.lock().fault(st, s, info, uc);
         }
+    } else if s == sig::TRAP && info.code == SI_TKILL && handback::is_gathering() {
+        st.leaving.called = true;
+        st.pend = 1;
+        uc.mask = !sig::SYNC;
+        if !in_engine {
+            shared.lock.lock().deliver_in_cache(st, uc);
+        } else if leaving(pc) {
+            shared.lock.lock().deliver_leaving(st, uc);
+        }
     } else if st.signals.queued != 0 {
         // A second one got past the mask: the program's mask was restored just after the first was queued, or it is
         // one of the synchronous signals, sent by a process. The kernel keeps it for us, blocked this time.
@@ -543,14 +559,22 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         st.signals.info = *info;
         st.pend = 1;
         uc.mask = !sig::SYNC;
-        let start = (&raw const farsight_leave_check) as u64;
-        let end = (&raw const farsight_leave_end) as u64;
         if !in_engine {
             shared.lock.lock().deliver_in_cache(st, uc);
-        } else if (start..end).contains(&pc) {
+        } else if leaving(pc) {
             shared.lock.lock().deliver_leaving(st, uc);
         }
     }
+    if st.leaving.parked {
+        handback::leave(shared, st);
+    }
+}
+
+/// Is this where the engine has been left but for the registers, which are in the state?
+fn leaving(pc: u64) -> bool {
+    let start = (&raw const farsight_leave_check) as u64;
+    let end = (&raw const farsight_leave_end) as u64;
+    (start..end).contains(&pc)
 }
 
 /// A synchronous signal inside the engine.
@@ -564,7 +588,7 @@ fn engine_fault<C: Client>(
     let pending = (&raw const farsight_leave_pending) as u64 + 1;
     if s == sig::TRAP && uc.rip == pending {
         let mut e = shared.lock.lock();
-        if st.signals.queued != 0 {
+        if st.signals.queued != 0 || st.leaving.called {
             e.deliver_leaving(st, uc);
         } else {
             st.pend = 0;
@@ -572,7 +596,7 @@ fn engine_fault<C: Client>(
         return;
     }
     if s == sig::TRAP && uc.rflags & TRAP_FLAG != 0 {
-        if st.signals.stepping && st.signals.queued == 0 {
+        if st.signals.stepping && st.signals.queued == 0 && !st.leaving.called {
             return;
         }
         // Single-stepped into the engine: it will look at the pending word when it leaves.
@@ -584,6 +608,16 @@ fn engine_fault<C: Client>(
         uc.rip = to;
         return;
     }
-    let address = info.rest[0];
-    bug::report(b"a fault in the engine", address, uc.rip.wrapping_sub(shared.image.0));
+    let (address, at) = (info.rest[0], uc.rip.wrapping_sub(shared.image.0));
+    if st.back == 0 {
+        bug::report(b"a fault in the engine", address, at);
+    }
+    // The program stands before a known instruction with all its registers saved.
+    bug::survived(b"a fault in the engine", address, at);
+    st.target = core::mem::take(&mut st.back);
+    uc.set_gpr(gpr::RSP, st.engine_sp);
+    uc.set_gpr(gpr::RDI, st.this as u64);
+    uc.set_gpr(gpr::RDX, handback::after_bug::<C> as *const () as u64);
+    uc.rip = trampoline::call_and_leave as *const () as u64;
+    uc.rflags &= !(TRAP_FLAG | 0x400);
 }

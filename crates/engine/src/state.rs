@@ -8,6 +8,7 @@
 //! values. Inside the short sequences that replace indirect branches, `r11` and `rcx` are borrowed and their
 //! values lie in `spill_t` and `spill_s`.
 
+use crate::handback::Leaving;
 use crate::signal::ThreadSignals;
 use core::mem::offset_of;
 
@@ -120,6 +121,10 @@ pub struct ThreadState {
     pub xmm: VectorArea,
     /// Signals.
     pub signals: ThreadSignals,
+    /// On the way back to native execution.
+    pub leaving: Leaving,
+    /// Program address to go on at if the engine has a bug; 0 where that is not known.
+    pub back: u64,
 }
 
 /// Displacements from gs.

@@ -26,6 +26,7 @@ pub mod nr {
     pub const MREMAP: u64 = 25;
     pub const MADVISE: u64 = 28;
     pub const SHMAT: u64 = 30;
+    pub const NANOSLEEP: u64 = 35;
     pub const GETPID: u64 = 39;
     pub const CLONE: u64 = 56;
     pub const FORK: u64 = 57;

@@ -31,7 +31,7 @@ use crate::state::{ThreadState, off};
 use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
 use crate::translate::{Streams, hash_bytes};
-use crate::{bug, pages, sigcall, signal, thread};
+use crate::{pages, sigcall, signal, thread};
 use core::sync::atomic::{AtomicU64, Ordering};
 use wire::boot::flags;
 
@@ -186,6 +186,7 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
                 // The call itself is the first thing that is made natively.
                 const SYSCALL_BYTES: u64 = 2;
                 shared.lock.lock().hand_back(st, site.target - SYSCALL_BYTES);
+                return;
             }
             arch_prctl(a)
         }
@@ -260,9 +261,6 @@ fn arch_prctl(a: [u64; 6]) -> i64 {
     const SHADOW_STACK_LAST: u64 = 0x5005;
     match a[0] {
         SET_GS if a[1] == 0 => 0,
-        SET_GS => {
-            bug::fatal(b"the program sets the gs register, which the engine needs, in one of several threads")
-        }
         GET_GS => {
             if appmem::write(a[1], &0u64) {
                 0

@@ -43,6 +43,11 @@ impl Slabs {
         Some((self.taken as u32 - 1, true))
     }
 
+    /// The slabs in use.
+    pub fn in_use(&self) -> impl Iterator<Item = u32> {
+        (0..self.taken as u32).filter(|s| !self.free.contains(s))
+    }
+
     /// Slabs in use.
     pub fn live(&self) -> u64 {
         self.taken - self.free.len() as u64
@@ -262,6 +267,17 @@ impl<C: Client> Engine<C> {
     /// Gives the process back to itself: handlers, masks and protections become the program's own. The caller
     /// then leaves the engine to a program address.
     pub(crate) fn detach(&mut self, st: &mut ThreadState) {
+        self.give_process_back(st);
+        let alt = st.signals.altstack;
+        // SAFETY: the kernel reads one structure and one word.
+        unsafe {
+            sys::call(nr::SIGALTSTACK, [&raw const alt as u64, 0, 0, 0, 0, 0]);
+            sys::call(nr::RT_SIGPROCMASK, [2, &raw const st.signals.mask as u64, 0, 8, 0, 0]);
+        }
+    }
+
+    /// The part of it that is for all threads: page permissions and handlers.
+    pub(crate) fn give_process_back(&mut self, st: &ThreadState) {
         let pages: Vec<u64> = self.pages.protected().collect();
         for page in pages {
             if let Some(r) = self.regions.get(page) {
@@ -275,12 +291,6 @@ impl<C: Client> Engine<C> {
             if app.handler > 1 || sig::SYNC & sig::bit(s.min(32)) != 0 && s < 32 {
                 signal::set_kernel_action(s, app);
             }
-        }
-        let alt = st.signals.altstack;
-        // SAFETY: the kernel reads one structure and one word.
-        unsafe {
-            sys::call(nr::SIGALTSTACK, [&raw const alt as u64, 0, 0, 0, 0, 0]);
-            sys::call(nr::RT_SIGPROCMASK, [2, &raw const st.signals.mask as u64, 0, 8, 0, 0]);
         }
     }
 }

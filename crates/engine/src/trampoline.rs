@@ -159,6 +159,12 @@ pub extern "C" fn leave() {
     )
 }
 
+/// Calls rdx with rdi, on the engine's stack, and leaves.
+#[unsafe(naked)]
+pub extern "C" fn call_and_leave() {
+    naked_asm!("call rdx", "jmp {leave}", leave = sym leave)
+}
+
 /// Switches to the thread's engine stack, then calls the engine as if from the cache: how a thread begins.
 ///
 /// # Safety

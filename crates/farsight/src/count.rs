@@ -30,6 +30,9 @@ pub struct Args {
     /// Do not watch out for code that keeps flags across returns: to measure what watching costs
     #[arg(long, hide = true)]
     abi_flags: bool,
+    /// Have a bug some way into the program: to see what happens then
+    #[arg(long, hide = true)]
+    fail: bool,
     /// One instruction per block: slow, for finding mistranslations
     #[arg(long, hide = true)]
     single: bool,
@@ -42,6 +45,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (args.mode.verbose, flags::VERBOSE),
         (!args.abi_flags, flags::WATCH_FLAGS),
         (args.single, flags::SINGLE),
+        (args.fail, flags::FAIL),
         (args.functions, flags::FUNCTIONS),
     ] {
         bits |= if on { bit } else { 0 };

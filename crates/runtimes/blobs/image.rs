@@ -1,7 +1,6 @@
 //! What every image that the launcher maps needs beside its client: memory functions, an allocator, and somewhere for
 //! panics to go.
 
-use engine::bug::Line;
 use engine::heap::Heap;
 
 #[path = "mem.rs"]
@@ -12,12 +11,7 @@ static HEAP: Heap = Heap::new();
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    let mut line = Line::new().text(b"farsight: engine bug: panic");
-    if let Some(l) = info.location() {
-        line = line.text(b" at ").text(l.file().as_bytes()).text(b":").hex(l.line().into());
-    }
-    line.print();
-    engine::sys::exit_group(engine::bug::EXIT_BUG)
+    engine::bug::panicked(info)
 }
 
 /// Referenced by precompiled `core`; never called, since panics abort.

@@ -70,6 +70,8 @@ pub mod flags {
     pub const FUNCTIONS: u32 = 128;
     /// Keep each thread's number of instructions where the program can read it, and nothing else.
     pub const RUNNING: u32 = 256;
+    /// Have a bug, for tests of what happens then.
+    pub const FAIL: u32 = 512;
     /// One instruction per block: slow, for finding mistranslations.
     pub const SINGLE: u32 = 32;
 }

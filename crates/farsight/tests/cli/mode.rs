@@ -103,3 +103,14 @@ fn functions_add_up_to_the_whole() {
     assert_eq!(table.stdout.lines().count(), 1 + 2 + functions.len(), "head, program, thread, functions");
     folder.run(&["report", "f.farsight"]).exits(0).prints(&["self", "function", "object"]);
 }
+
+#[test]
+fn after_a_bug_of_ours_the_program_goes_on_natively() {
+    let folder = Folder::new();
+    let command = "x=0; for i in 1 2 3; do x=$((x+i)); done; echo $x | cat; exit 7";
+    let ended =
+        folder.run(&["count", "--fail", "--no-summary", "-o", "p", "--", "bash", "-c", command]).exits(7);
+    assert_eq!(ended.stdout, "6\n");
+    ended.says(&["engine bug", "the program goes on natively; please report it", "counts are partial"]);
+    assert_eq!(runs(&folder, "p"), 1);
+}
