@@ -55,6 +55,8 @@ pub struct Result {
     pub curve: Curve,
     /// Factor of that correction; 1 for none.
     pub phase_factor: f64,
+    /// Half the width of the widest level's interval before the method's own error: what more experiments would narrow.
+    pub scatter: f64,
     /// Highest gain that the data vouch for: of the level with the best lower bound.
     pub best: f64,
     /// The verdict.
@@ -82,7 +84,9 @@ pub fn analyse(causal: &Causal) -> CausalAnalysis {
             let Some(curve) = curve else { continue };
             let phase_factor =
                 if facts.kind == PointKind::EndToEnd { 1.0 } else { phase_factor(causal, target) };
-            let curve = widened(scaled(curve, phase_factor));
+            let curve = scaled(curve, phase_factor);
+            let scatter = curve.levels.iter().map(|l| (l.ci.1 - l.ci.0) / 2.0).fold(0.0, f64::max);
+            let curve = widened(curve);
             let (verdict, reason) = judge(&curve);
             results.push(Result {
                 target,
@@ -90,6 +94,7 @@ pub fn analyse(causal: &Causal) -> CausalAnalysis {
                 share: if scope > 0 { causal.targets[target].samples as f64 / scope as f64 } else { 0.0 },
                 best: best(&curve),
                 curve,
+                scatter,
                 phase_factor,
                 verdict,
                 reason,
@@ -103,11 +108,9 @@ pub fn analyse(causal: &Causal) -> CausalAnalysis {
     CausalAnalysis { results, diagnoses }
 }
 
-/// Half the width of the interval of the most valuable result at its widest level: what more experiments would narrow.
+/// How well the most valuable result is known, as far as more experiments can help: its [`Result::scatter`].
 pub fn uncertainty(analysis: &CausalAnalysis) -> Option<f64> {
-    let top = analysis.results.first()?;
-    let widths = top.curve.levels.iter().map(|l| (l.ci.1 - l.ci.0) / 2.0);
-    widths.fold(None, |widest: Option<f64>, w| Some(widest.map_or(w, |x| x.max(w))))
+    analysis.results.first().map(|top| top.scatter)
 }
 
 fn trials(causal: &Causal, point: usize, kind: PointKind) -> Vec<Trial> {
