@@ -43,8 +43,11 @@ pub struct Args {
     #[arg(long, default_value = "target/release/farsight")]
     farsight: PathBuf,
     /// Build the programs and end.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "no_build")]
     build: bool,
+    /// Take the programs as they were built before.
+    #[arg(long)]
+    no_build: bool,
 }
 
 /// A section: what it is called and what it does.
@@ -62,7 +65,8 @@ const SECTIONS: &[Section] = &[
 
 pub fn run(args: Args) -> Result<()> {
     ensure!(args.farsight.exists(), "{} is not built: cargo build --release", args.farsight.display());
-    let programs = Programs::build(&args.farsight)?;
+    let programs =
+        if args.no_build { Programs::built(&args.farsight)? } else { Programs::build(&args.farsight)? };
     if args.build {
         return Ok(());
     }

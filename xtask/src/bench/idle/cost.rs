@@ -12,12 +12,12 @@ use super::{Args, Programs, Scoreboard};
 /// Recursions of each thread: a second of CPU time or so.
 const COUNT: &str = "200000";
 
-/// A way of running the program.
-type Way<'a> = Box<dyn Fn() -> Command + 'a>;
+/// A way to run the program.
+type Way<'a> = (&'static str, Box<dyn Fn() -> Command + 'a>);
 
 pub fn run(programs: &Programs, args: &Args, board: &mut Scoreboard) -> Result<()> {
     let record = programs.out.join("perf.data");
-    let ways: [(&str, Way<'_>); 4] = [
+    let ways: [Way<'_>; 4] = [
         (
             "native",
             Box::new(|| {

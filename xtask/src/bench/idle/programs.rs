@@ -33,11 +33,16 @@ const COMPILED: &[(&str, &[&str])] = &[
 ];
 
 impl Programs {
+    /// Those that an earlier benchmark has compiled.
+    pub fn built(farsight: &Path) -> Result<Programs> {
+        Ok(Programs { farsight: farsight.canonicalize()?, out: shell::root().join("target/bench-idle") })
+    }
+
     /// Compiles them all.
     pub fn build(farsight: &Path) -> Result<Programs> {
-        let root = shell::root();
-        let out = root.join("target/bench-idle");
-        std::fs::create_dir_all(&out)?;
+        let programs = Programs::built(farsight)?;
+        let (root, out) = (shell::root(), &programs.out);
+        std::fs::create_dir_all(out)?;
         for (name, words) in COMPILED {
             let status = Command::new(words[0])
                 .args(&words[1..])
@@ -49,7 +54,7 @@ impl Programs {
             ensure!(status.success(), "{} failed", words.join(" "));
         }
         shell::run(&["cargo", "build", "-q", "--release", "-p", "idle", "--examples"])?;
-        Ok(Programs { farsight: farsight.canonicalize()?, out })
+        Ok(programs)
     }
 
     /// A program's path.
