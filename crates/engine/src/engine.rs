@@ -198,6 +198,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         }
         r if r == Reason::Cached as u32 => {
             let pc = st.target;
+            e.met_callee(pc);
             let to = e.go_to(st, pc);
             if to != NONE {
                 // (Where calls are told from jumps, only calls have cached sites.)
@@ -214,6 +215,7 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
         }
         r if r == Reason::Call as u32 => {
             let pc = st.target;
+            e.met_callee(pc);
             let to = e.go_to(st, pc);
             if to != NONE {
                 e.arrive(st, pc, to, true);
