@@ -24,7 +24,9 @@ impl Names {
             found.into_iter().for_each(|mapping| map.map(Epoch(number as u64 + 1), mapping));
             problems.extend(rejected.iter().map(|line| format!("the memory map has the line {line:?}")));
         }
-        Names { symbolizer: Symbolizer::new(Arc::new(Disk), Options::default()), map, problems }
+        // Reading libc's debug file takes longer than a short program runs.
+        let options = Options { system_lines: false, ..Options::default() };
+        Names { symbolizer: Symbolizer::new(Arc::new(Disk), options), map, problems }
     }
 
     /// The routine at an address that belongs to module `module` (its line plus 1; 0: whatever was there last).

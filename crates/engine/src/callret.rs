@@ -229,9 +229,9 @@ impl<C: Client> Engine<C> {
             return;
         }
         let e = self.blocks.exits[id as usize];
-        if arrival.is_some_and(|at| i32::try_from(at.wrapping_sub(e.site + 4) as i64).is_err()) {
-            return;
-        }
+        let Some(arrival) = arrival.map_or(Some(None), |at| self.in_reach_or_stub(&e, at).map(Some)) else {
+            return; // no room for a stub: the site stays as it is
+        };
         let Some(jne) = self.cached_sites.remove(&id) else { return };
         let tag = e.stub;
         let e = &mut self.blocks.exits[id as usize];
@@ -253,6 +253,27 @@ impl<C: Client> Engine<C> {
             (tag as *mut u64).write_volatile(pc);
             crate::emit::patch_rel32(jne, tag + 8);
         }
+    }
+
+    /// `at`, or a jump to it that the exit's displacement reaches: an executable and its libraries may have arenas that
+    /// are far apart.
+    fn in_reach_or_stub(&mut self, e: &Exit, at: u64) -> Option<u64> {
+        if i32::try_from(at.wrapping_sub(e.site + 4) as i64).is_ok() {
+            return Some(at);
+        }
+        let index = self.cache.arena_of(e.site)?;
+        let arena = self.cache.arena(index);
+        if !arena.has_room() {
+            return None;
+        }
+        // SAFETY: the free part of the cold stream belongs to the holder of the engine lock.
+        let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
+        arena.note_cold(cold.here(), e.from);
+        let stub = cold.here();
+        cold.bytes(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [the next word]
+        cold.q64(at);
+        arena.cold = cold.here();
+        Some(stub)
     }
 
     /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.

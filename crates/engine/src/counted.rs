@@ -45,6 +45,7 @@ impl<C: Client> Engine<C> {
         let ahead = Ahead {
             regions: &self.regions,
             returns_kill: self.returns_kill_flags(),
+            calls_kill: self.calls_kill_flags(),
             home: exit.target,
             memo: &self.memo,
         };

@@ -156,6 +156,13 @@ impl<C: Client> Engine<C> {
         if call && self.events().calls { self.low.calls() } else { self.low.branches() }
     }
 
+    /// A thread is about to arrive at `pc` by an indirect call that the table did not know.
+    pub(crate) fn met_callee(&mut self, pc: u64) {
+        if !self.arrivals.calls.contains_key(&pc) {
+            self.watch_callee(pc);
+        }
+    }
+
     /// A thread arrived at `pc`, whose block is `to`, by an indirect call or jump that the table did not know. True
     /// if that is an event: the thread then goes on in the stub that notes it.
     pub(crate) fn arrive(&mut self, st: &mut ThreadState, pc: u64, to: u32, call: bool) -> bool {
@@ -184,7 +191,13 @@ impl<C: Client> Engine<C> {
     /// Makes the stub for arrivals at `pc`.
     fn arrival(&mut self, pc: u64, id: u32, call: bool, edge: Option<Edge>) -> u64 {
         // (The stub outlives changes of the code there.)
-        let ahead = Ahead { regions: &self.regions, returns_kill: false, home: 0, memo: &Memo::none() };
+        let ahead = Ahead {
+            regions: &self.regions,
+            returns_kill: false,
+            calls_kill: false,
+            home: 0,
+            memo: &Memo::none(),
+        };
         let flags_live = ahead.live(pc) != 0;
         let b = self.blocks.list[id as usize];
         let arena = self.cache.arena(b.arena.into());

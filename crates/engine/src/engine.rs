@@ -226,6 +226,7 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
         }
         r if r == Reason::Cached as u32 => {
             let pc = st.target;
+            e.met_callee(pc);
             let to = e.go_to(st, pc);
             if to != NONE {
                 // (Where calls are told from jumps, only calls have cached sites.)
@@ -242,6 +243,7 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
         }
         r if r == Reason::Call as u32 => {
             let pc = st.target;
+            e.met_callee(pc);
             let to = e.go_to(st, pc);
             if to != NONE {
                 e.arrive(st, pc, to, true);

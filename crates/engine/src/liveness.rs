@@ -2,7 +2,7 @@
 //!
 //! Instrumentation may change flags only where the program will not read them. Inside a superblock the answer
 //! is exact; at its exits a short look at the code ahead decides, and when that ends without an answer the
-//! flags count as live. At returns they are dead as long as `trust.rs` says so (`returns_kill`). Code that may
+//! flags count as live. At returns and indirect calls they are dead as long as `trust.rs` says so. Code that may
 //! change without notice is not looked at: it is in a writable page that the looker's own code is not in.
 
 use crate::pages::PAGE_SHIFT;
@@ -76,6 +76,8 @@ pub struct Ahead<'a> {
     pub regions: &'a Regions,
     /// Are flags dead at returns?
     pub returns_kill: bool,
+    /// And at indirect calls?
+    pub calls_kill: bool,
     /// An address in the page whose change would be noticed.
     pub home: u64,
     /// Earlier answers.
@@ -184,6 +186,7 @@ impl Ahead<'_> {
                         continue 'run;
                     }
                     FlowControl::Return if self.returns_kill => return live,
+                    FlowControl::IndirectCall if self.calls_kill => return live,
                     _ => return live | open,
                 }
             }
@@ -200,6 +203,7 @@ fn behind(sb: &Superblock, ahead: Ahead<'_>) -> u32 {
         End::Call { target, .. } => ahead.live(target),
         End::Syscall { next } => ahead.live(next),
         End::Return { .. } if ahead.returns_kill => 0,
+        End::CallIndirect { .. } if ahead.calls_kill => 0,
         _ => ALL,
     }
 }

@@ -294,6 +294,7 @@ impl<C: Client> Engine<C> {
         let ahead = Ahead {
             regions: &self.regions,
             returns_kill: self.returns_kill_flags(),
+            calls_kill: self.calls_kill_flags(),
             home: self.sb.pc,
             memo: &self.memo,
         };

@@ -9,6 +9,10 @@
 //! there without a further return; [`reads_first`] follows all ways, direct calls included, and when it does not come to
 //! an end the answer is yes. What it cannot follow is an indirect branch: a flag that is handed over a return
 //! *and* then an indirect branch, before the first such call is met, is not kept.
+//!
+//! Where calls are events, flags are relied on to be dead at indirect calls as well (a callee that reads the flags of
+//! its caller breaks every ABI). Direct callees are looked at before they are called, indirect ones when they are first
+//! met: the flags of that one call are lost, and from then on nothing is relied on.
 
 use crate::bug::Line;
 use crate::client::Client;
@@ -115,6 +119,18 @@ impl<C: Client> Engine<C> {
     /// Are flags dead at returns?
     pub(crate) fn returns_kill_flags(&self) -> bool {
         self.trust != Trust::Ended
+    }
+
+    /// Are flags dead at indirect calls? Only where callees are looked at when they are first met.
+    pub(crate) fn calls_kill_flags(&self) -> bool {
+        self.returns_kill_flags() && self.events().calls
+    }
+
+    /// An indirect call has the callee `pc`, which is new: does it read flags?
+    pub(crate) fn watch_callee(&mut self, pc: u64) {
+        if self.trust == Trust::Watching && self.events().calls && reads_first(&self.regions, pc) {
+            self.end_trust();
+        }
     }
 
     /// Does the superblock that is about to be made end with a call behind which flags are live?

@@ -65,7 +65,6 @@ impl Local {
         let value = Hot {
             ssp: root_frame,
             top: both(first_stamp),
-            caller: both(first_stamp),
             counter: both(first_stamp),
             log,
             log_end: log + LOG_BYTES - LOG_SLACK_BYTES,
@@ -229,10 +228,10 @@ impl Local {
         let hot = self.hot();
         hot.ssp = root as u64;
         hot.top = both(self.first_stamp);
-        hot.caller = hot.top;
         // Nothing of it may be recorded twice.
         self.frame(root).entered = hot.cost;
         self.frame(root).callees = 0;
+        self.frame(root).own = 0;
     }
 
     fn push(&mut self, routine: u32, sp: u64, flags: u32) {
@@ -241,11 +240,8 @@ impl Local {
             self.renumber();
         }
         let hot = self.hot();
-        self.frame(self.top()).own = hot.own;
-        hot.caller = hot.top;
         hot.counter = hot.counter.wrapping_add(ONE);
         hot.top = hot.counter;
-        hot.own = 0;
         hot.ssp += 64;
         let folds = routine & FOLD != 0 && hot.mask != 0;
         *self.frame(self.top()) = Frame {
@@ -290,7 +286,7 @@ impl Local {
         let top = self.top();
         let frame = *self.frame(top);
         let hot = self.hot();
-        let size = hot.own.wrapping_add_signed(frame.far);
+        let size = frame.own.wrapping_add_signed(frame.far);
         let cost = hot.cost.wrapping_sub(frame.entered);
         // SAFETY: the frame below is the caller's, or the sentinel.
         let caller = unsafe { top.sub(1) };
@@ -330,14 +326,7 @@ impl Local {
         self.record(cost.wrapping_sub(frame.callees));
         let hot = self.hot();
         hot.ssp = caller as u64;
-        hot.own = self.frame(caller).own;
         hot.top = self.frame(caller).stamp;
-        hot.caller = if caller > self.root() {
-            // SAFETY: above the root there is one more below.
-            self.frame(unsafe { caller.sub(1) }).stamp
-        } else {
-            both(self.first_stamp)
-        };
     }
 
     fn record(&mut self, word: u64) {
@@ -445,8 +434,10 @@ impl Local {
         if stamp >= hot.top as u32 {
             return;
         }
-        hot.own += 1;
-        let near = stamp >= hot.caller as u32;
+        let top = self.top();
+        self.frame(top).own += 1;
+        // SAFETY: the top is the root or above it, and the sentinel lies below the root.
+        let near = stamp >= self.frame(unsafe { top.sub(1) }).stamp as u32;
         self.process.map.set_stamp(self.slot, cell, hot.top as u32);
         if !near {
             self.far(stamp);
@@ -548,7 +539,6 @@ impl Local {
         let hot = self.hot();
         hot.counter = both(base + height as u32);
         hot.top = hot.counter;
-        hot.caller = both(base + (height as u32 - 1).max(1));
         self.process.shared.renumbered();
     }
 }

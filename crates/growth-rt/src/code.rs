@@ -19,6 +19,8 @@
 //!                                                         mov  X, TOP
 //!                                                         mov  stamps, X
 //! ```
+//! First reads are counted out of line, but in the first superblock of a routine, where what is not on the stack is
+//! mostly read for the first time: there the straight path counts, and leaps over it where it need not.
 //!
 //! # Must never
 //! Change a register that is not scratch, touch the program's stack, or leave flags changed where they are live.
@@ -65,8 +67,8 @@ pub mod token {
 /// A shared routine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Routine {
-    /// Far first reads of 1 or 2 cells: S index, X stamp.
-    Far(u8),
+    /// First stamps of 1 or 2 cells: S index. Counted as own reads already.
+    First(u8),
     /// A read of two cells with different stamps: S index.
     Mixed,
     /// A read of as many cells as X says: S index, the way back in [`gs::HOME`].
@@ -132,14 +134,70 @@ fn land(a: &Asm, site: u64) {
     unsafe { patch_rel32(site, a.here()) };
 }
 
+/// The flags say whether a read may be a first one (`cond`): leaves the straight path then, or, where that is `likely`,
+/// leaps over what counts it otherwise. Returns the leap, or the place behind the jump.
+fn leave_for_first(e: &mut Emit<'_>, cond: u8, likely: bool) -> (Option<u64>, u64) {
+    const NOT: u8 = 1;
+    if likely {
+        return (Some(e.hot.jcc_later(cond ^ NOT)), 0);
+    }
+    let cold = e.cold.here();
+    e.hot.jcc(cond, cold);
+    (None, e.hot.here())
+}
+
+/// The flags say whether a first read is near: goes back then. What follows in the cold stream is about far ones.
+/// `done` are jumps that also lead back. Returns where back is.
+fn return_if_near(e: &mut Emit<'_>, known: Option<u64>, behind: u64, done: &[u64]) -> u64 {
+    let back = match known {
+        None => {
+            e.cold.jcc(cc::AE, behind);
+            behind
+        }
+        Some(known) => {
+            let is_far = e.hot.jcc_later(cc::B);
+            land(e.hot, known);
+            land(e.cold, is_far);
+            e.hot.here()
+        }
+    };
+    for &site in done {
+        // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
+        unsafe { patch_rel32(site, back) };
+    }
+    back
+}
+
+/// What callers gain by far first reads of `n` cells with the stamp X: R is the top frame, and both are lost. Goes
+/// `back`; the jump that is returned is taken where there is no stamp, with nothing done. At each site of its own, so
+/// that the processor can learn how far each one searches.
+fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32, back: u64) -> u64 {
+    c.op_reg(Size::D, &[0x85], x, x); // test x, x
+    let zero = c.jcc_later(cc::E);
+    c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, FAR - FRAME), n);
+    c.lea(r, &Mem::base(r, -2 * FRAME));
+    c.alu_store(Alu::Cmp, Size::D, &Mem::base(r, STAMP), x);
+    let found = c.jcc_later(cc::BE);
+    let next = c.here();
+    c.lea(r, &Mem::base(r, -FRAME));
+    c.alu_store(Alu::Cmp, Size::D, &Mem::base(r, STAMP), x);
+    c.jcc(cc::A, next);
+    land(c, found);
+    c.alu_store_imm(Alu::Sub, Size::Q, &Mem::base(r, FAR), n);
+    c.jmp(back);
+    zero
+}
+
 impl Code {
     /// For a run with these choices.
     pub fn new(metric: Metric, shift: u32, time: bool) -> Code {
         Code { metric, shift, time, shared: BTreeMap::new() }
     }
 
-    /// An access.
-    pub fn access(&mut self, e: &mut Emit<'_>, a: &Access) {
+    /// An access. `at_entry`: in the first superblock of a routine, where what is not on the stack is mostly read for
+    /// the first time.
+    pub fn access(&mut self, e: &mut Emit<'_>, a: &Access, at_entry: bool) {
+        let likely = at_entry && a.operand.base != Some(reg::RSP);
         let s = e.scratch[0];
         e.lea(s, &a.operand);
         e.keep_flags();
@@ -158,8 +216,8 @@ impl Code {
         e.hot.pext(s, s, &Mem::gs(gs::MASK));
         if a.kind != Kind::Write {
             match a.bytes {
-                1 | 2 | 4 => self.read_one(e),
-                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read_pair(e, pair * 8)),
+                1 | 2 | 4 => self.read_one(e, likely),
+                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read_pair(e, pair * 8, likely)),
             }
         }
         if a.kind != Kind::Read {
@@ -219,44 +277,48 @@ impl Code {
         debug_assert_eq!(e.hot.here(), back);
     }
 
-    fn read_one(&mut self, e: &mut Emit<'_>) {
+    fn read_one(&mut self, e: &mut Emit<'_>, likely: bool) {
         let [s, x, r] = e.scratch;
-        let far = self.routine(e, Routine::Far(1));
+        let first = self.routine(e, Routine::First(1));
         e.hot.load(Size::D, x, &stamp(s, 0));
         e.hot.alu_load(Alu::Cmp, Size::D, x, &Mem::gs(gs::TOP));
-        let cold = e.cold.here();
-        e.hot.jcc(cc::B, cold);
-        let back = e.hot.here();
-        let c = &mut *e.cold;
+        let (known, cold) = leave_for_first(e, cc::B, likely);
+        let c = if likely { &mut *e.hot } else { &mut *e.cold };
         c.load(Size::D, r, &Mem::gs(gs::TOP));
         c.store(Size::D, &stamp(s, 0), r);
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(gs::OWN), 1);
-        c.alu_load(Alu::Cmp, Size::D, x, &Mem::gs(gs::CALLER));
-        c.jcc(cc::AE, back);
+        c.load(Size::Q, r, &Mem::gs(gs::SSP));
+        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, OWN), 1);
+        c.alu_load(Alu::Cmp, Size::D, x, &Mem::base(r, STAMP - FRAME));
+        let back = return_if_near(e, known, cold, &[]);
+        let c = &mut *e.cold;
+        let zero = far(c, [x, r], 1, back);
+        land(c, zero);
         lea_code(c, r, back);
-        c.jmp(far);
+        c.jmp(first);
     }
 
-    fn read_pair(&mut self, e: &mut Emit<'_>, offset: i32) {
+    fn read_pair(&mut self, e: &mut Emit<'_>, offset: i32, likely: bool) {
         let [s, x, r] = e.scratch;
-        let far = self.routine(e, Routine::Far(2));
+        let first = self.routine(e, Routine::First(2));
         let mixed = self.routine(e, Routine::Mixed);
         e.hot.load(Size::Q, x, &stamp(s, offset));
         e.hot.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::TOP));
-        let cold = e.cold.here();
-        e.hot.jcc(cc::NE, cold);
-        let back = e.hot.here();
-        let c = &mut *e.cold;
+        let (known, cold) = leave_for_first(e, cc::NE, likely);
+        let c = if likely { &mut *e.hot } else { &mut *e.cold };
         c.rorx(r, x, 32);
         c.alu(Alu::Cmp, Size::Q, r, x);
         let different = c.jcc_later(cc::NE);
         c.load(Size::Q, r, &Mem::gs(gs::TOP));
         c.store(Size::Q, &stamp(s, offset), r);
         c.alu(Alu::Cmp, Size::Q, x, r);
-        c.jcc(cc::AE, back);
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(gs::OWN), 2);
-        c.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::CALLER));
-        c.jcc(cc::AE, back);
+        let newer = c.jcc_later(cc::AE);
+        c.load(Size::Q, r, &Mem::gs(gs::SSP));
+        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, OWN), 2);
+        c.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(r, STAMP - FRAME));
+        let back = return_if_near(e, known, cold, &[newer]);
+        let c = &mut *e.cold;
+        let zero = far(c, [x, r], 2, back);
+        land(c, zero);
         // The routines take the index of the cell itself, and S is needed for what follows.
         let moved = |c: &mut Asm, to: u64| {
             if offset == 0 {
@@ -274,7 +336,7 @@ impl Code {
             c.load(Size::Q, s, &Mem::gs(gs::KEPT));
             c.jmp(back);
         };
-        moved(c, far);
+        moved(c, first);
         land(c, different);
         moved(c, mixed);
     }
@@ -335,7 +397,7 @@ impl Code {
         let [s, x, r] = e.scratch;
         let start = e.cold.here();
         match routine {
-            Routine::Far(n) => self.emit_far(e, n.into()),
+            Routine::First(n) => self.emit_first(e, n.into()),
             Routine::Mixed => {
                 let cells = self.routine(e, Routine::Cells);
                 let c = &mut *e.cold;
@@ -348,13 +410,13 @@ impl Code {
                 return start;
             }
             Routine::Cells => {
-                let far = self.routine(e, Routine::Far(1));
+                let first = self.routine(e, Routine::First(1));
                 let c = &mut *e.cold;
                 let start = c.here();
                 c.load(Size::D, r, &Mem::gs(gs::TOP));
                 let next = c.here();
                 c.alu_store(Alu::Cmp, Size::D, &stamp(s, 0), r);
-                let first = c.jcc_later(cc::B);
+                let counts = c.jcc_later(cc::B);
                 let on = c.here();
                 c.lea(s, &Mem::base(s, 1));
                 c.alu_imm(Alu::Sub, Size::D, x, 1);
@@ -362,22 +424,22 @@ impl Code {
                 c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
                 c.load(Size::Q, r, &Mem::gs(gs::HOME));
                 c.jmp_reg(r);
-                land(c, first);
+                let done = c.here();
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.load(Size::Q, x, &Mem::gs(gs::CELLS));
+                c.jmp(on);
+                land(c, counts);
                 c.store(Size::Q, &Mem::gs(gs::CELLS), x);
                 c.load(Size::D, x, &stamp(s, 0));
                 c.store(Size::D, &stamp(s, 0), r);
-                c.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(gs::OWN), 1);
-                c.alu_load(Alu::Cmp, Size::D, x, &Mem::gs(gs::CALLER));
-                let near = c.jcc_later(cc::AE);
-                const STEP: u64 = 7 + 5;
-                let after = c.here() + STEP;
-                lea_code(c, r, after);
-                c.jmp(far);
-                debug_assert_eq!(c.here(), after);
-                c.load(Size::D, r, &Mem::gs(gs::TOP));
-                land(c, near);
-                c.load(Size::Q, x, &Mem::gs(gs::CELLS));
-                c.jmp(on);
+                c.load(Size::Q, r, &Mem::gs(gs::SSP));
+                c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, OWN), 1);
+                c.alu_load(Alu::Cmp, Size::D, x, &Mem::base(r, STAMP - FRAME));
+                c.jcc(cc::AE, done);
+                let zero = far(c, [x, r], 1, done);
+                land(c, zero);
+                lea_code(c, r, done);
+                c.jmp(first);
                 return start;
             }
             Routine::Read(bytes) => {
@@ -452,25 +514,9 @@ impl Code {
         start
     }
 
-    fn emit_far(&self, e: &mut Emit<'_>, n: i32) {
+    fn emit_first(&self, e: &mut Emit<'_>, n: i32) {
         let [s, x, r] = e.scratch;
         let c = &mut *e.cold;
-        c.op_reg(Size::D, &[0x85], x, x); // test x, x
-        let zero = c.jcc_later(cc::E);
-        c.store(Size::Q, &Mem::gs(gs::COUNT), s);
-        c.load(Size::Q, s, &Mem::gs(gs::SSP));
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(s, FAR - FRAME), n);
-        c.lea(s, &Mem::base(s, -2 * FRAME));
-        let next = c.here();
-        c.alu_store(Alu::Cmp, Size::D, &Mem::base(s, STAMP), x);
-        let found = c.jcc_later(cc::BE);
-        c.lea(s, &Mem::base(s, -FRAME));
-        c.jmp(next);
-        land(c, found);
-        c.alu_store_imm(Alu::Sub, Size::Q, &Mem::base(s, FAR), n);
-        c.load(Size::Q, s, &Mem::gs(gs::COUNT));
-        c.jmp_reg(r);
-        land(c, zero);
         let mut out = Vec::new();
         if self.metric != Metric::Rms {
             // Plain if the thread is among the sharers of the page, and nobody wrote.
@@ -580,17 +626,13 @@ impl Code {
         odd.push(h.jcc_later(cc::C));
         h.store(Size::Q, &Mem::gs(gs::COUNTER), r);
         h.store(Size::Q, &next(STAMP), r);
-        h.load(Size::Q, x, &Mem::gs(gs::TOP));
         h.store(Size::Q, &Mem::gs(gs::TOP), r);
-        h.store(Size::Q, &Mem::gs(gs::CALLER), x);
-        h.load(Size::Q, x, &Mem::gs(gs::OWN));
-        h.store(Size::Q, &Mem::base(s, OWN), x);
         h.load(Size::Q, x, &Mem::gs(gs::COST));
         h.store(Size::Q, &next(ENTERED), x);
         h.op_reg(Size::D, &[0x31], x, x); // xor x, x
         h.store(Size::Q, &next(FAR), x);
         h.store(Size::Q, &next(CALLEES), x);
-        h.store(Size::Q, &Mem::gs(gs::OWN), x);
+        h.store(Size::Q, &next(OWN), x);
         h.store_imm(Size::Q, &next(ROUTINE), (routine & !FOLD) as i32);
         h.lea(s, &Mem::base(s, FRAME));
         h.store(Size::Q, &Mem::gs(gs::SSP), s);
@@ -648,19 +690,15 @@ impl Code {
         h.store(Size::Q, &Mem::base(r, 24), x);
         h.load(Size::Q, x, &of(FAR));
         h.alu_store(Alu::Add, Size::Q, &of(FAR - FRAME), x);
-        h.alu_load(Alu::Add, Size::Q, x, &Mem::gs(gs::OWN));
+        h.alu_load(Alu::Add, Size::Q, x, &of(OWN));
         h.store(Size::Q, &Mem::base(r, 8), x);
         h.alu_load(Alu::Cmp, Size::Q, s, &Mem::gs(gs::COLD));
         let rare = h.jcc_later(cc::E);
         let pop = h.here();
         h.lea(r, &Mem::base(r, 32));
         h.store(Size::Q, &Mem::gs(gs::LOG), r);
-        h.load(Size::Q, x, &of(OWN - FRAME));
-        h.store(Size::Q, &Mem::gs(gs::OWN), x);
         h.load(Size::Q, x, &of(STAMP - FRAME));
         h.store(Size::Q, &Mem::gs(gs::TOP), x);
-        h.load(Size::Q, x, &of(STAMP - 2 * FRAME));
-        h.store(Size::Q, &Mem::gs(gs::CALLER), x);
         h.lea(s, &Mem::base(s, -FRAME));
         h.store(Size::Q, &Mem::gs(gs::SSP), s);
         h.alu_load(Alu::Cmp, Size::Q, r, &Mem::gs(gs::LOG_END));

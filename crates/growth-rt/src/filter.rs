@@ -62,6 +62,11 @@ impl Filter {
         self.seen.clear();
     }
 
+    /// Does a routine begin with the superblock?
+    pub fn at_entry(&self) -> bool {
+        self.at_entry
+    }
+
     /// What is left of an access to be noted; accesses come in program order.
     pub fn needed(&mut self, sb: &Superblock, a: &Access) -> Option<Kind> {
         while self.next < a.index.min(sb.insns.len()) {

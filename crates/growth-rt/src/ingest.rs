@@ -69,18 +69,9 @@ impl Ingest {
             let folded = stamp >= folding;
             let n = if folded { 0 } else { record.size };
             let ([cost], [own]) = (record.cost, record.cost_self);
-            let one = Alike {
-                routine: routine.into(),
-                n,
-                cost,
-                own,
-                calls: 1,
-                outermost: outermost.into(),
-                reserved: [0; 2],
-            };
             match record.rare {
-                None => self.count(&one),
-                Some(rare) => self.add_rare(&one, &rare, folded),
+                None => self.count(routine, n, cost, own, outermost),
+                Some(rare) => self.add_rare(&alike(routine, n, cost, own, outermost), &rare, folded),
             }
         }
         self.add_group();
@@ -100,19 +91,20 @@ impl Ingest {
     }
 
     #[inline]
-    fn count(&mut self, one: &Alike) {
+    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mixed = (one.routine << 48 ^ one.n << 20 ^ one.cost).wrapping_mul(MIX);
+        let mixed = (u64::from(routine) << 48 ^ n << 20 ^ cost).wrapping_mul(MIX);
         let at = (mixed >> 40) as usize % ALIKE_MAX;
         // SAFETY: inside the table, which is this thread's.
         let place = unsafe { &mut *self.alike.add(at) };
-        if place.cost == one.cost && place.n == one.n && place.routine == one.routine && place.own == one.own
-        {
+        // One branch for all four.
+        let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
+        if differs == 0 {
             place.calls += 1;
-            place.outermost += one.outermost;
+            place.outermost += u64::from(outermost);
             return;
         }
-        let out = core::mem::replace(place, *one);
+        let out = core::mem::replace(place, alike(routine, n, cost, own, outermost));
         if out.calls != 0 {
             self.push(&out);
         }
@@ -162,4 +154,9 @@ impl Ingest {
         let (more, other) = self.table_rms.as_ref().map_or((0, 0), Table::losses);
         (dropped + more, error.max(other))
     }
+}
+
+/// One activation.
+fn alike(routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> Alike {
+    Alike { routine: routine.into(), n, cost, own, calls: 1, outermost: outermost.into(), reserved: [0; 2] }
 }

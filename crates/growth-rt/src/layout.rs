@@ -70,7 +70,7 @@ pub struct Frame {
     pub stamp: u64,
     /// Address of its return address.
     pub sp: u64,
-    /// First reads of its own, saved while a callee runs.
+    /// First reads of its own.
     pub own: u64,
     /// What ancestors-to-be of first reads gain or lose: see `inputsize::core::stack`.
     pub far: i64,
@@ -135,7 +135,7 @@ pub mod gs {
         $(#[doc = concat!("Of `", stringify!($field), "`.")]
         pub const $name: i32 = (HOT_OFFSET as usize + offset_of!(Hot, $field)) as i32;)*
     } }
-    displacements! { SSP = ssp, TOP = top, CALLER = caller, COUNTER = counter, OWN = own, COST = cost, LOG = log,
+    displacements! { SSP = ssp, TOP = top, COUNTER = counter, COST = cost, LOG = log,
     LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address, HOME = home,
     CELLS = cells }

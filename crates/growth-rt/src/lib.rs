@@ -104,7 +104,7 @@ impl Client for Growth {
 
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
         if let Some(kind) = self.filter.needed(sb, a) {
-            self.code.access(e, &Access { kind, ..*a });
+            self.code.access(e, &Access { kind, ..*a }, self.filter.at_entry());
         }
     }
 

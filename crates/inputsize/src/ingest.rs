@@ -5,7 +5,6 @@
 //! stamp (it was entered before A) and returns after A. Reading records backward, B comes first. So A is
 //! outermost exactly if no record of its routine read so far, and no pending activation of it, has a smaller
 //! stamp: one minimum per routine, and calls and returns keep no count of their own.
-
 //!
 //! # Alike activations first
 //! Short routines return with the same size and costs again and again. A small direct-mapped cache counts
@@ -118,31 +117,31 @@ impl<const N: usize> Ingest<N> {
 /// Tells outermost activations from nested ones, for the records of one thread.
 #[derive(Debug, Default)]
 pub struct Nesting {
-    batch: u32,
     routines: Vec<Lowest>,
+    /// Routines whose `low` says more than `pending`.
+    touched: Vec<Routine>,
     /// The pending activations at the end of the last batch: (stamp, routine).
     pending: Vec<(u32, Routine)>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Lowest {
-    /// The batch for which `stamp` holds.
-    batch: u32,
-    /// Smallest stamp among the records read in it.
-    stamp: u32,
-    /// Smallest stamp among pending activations; 0 if none is pending.
+    /// Smallest stamp among pending activations and the records of this batch that were read.
+    low: u32,
+    /// Smallest stamp among pending activations; [`NONE`] if none is pending.
     pending: u32,
 }
+
+/// No stamp is above it: an activation with the last stamp of all has no nested ones.
+const NONE: u32 = u32::MAX;
 
 impl Nesting {
     /// Begins a batch of records, at whose end `height` activations are pending; `frame` gives (stamp,
     /// routine) of each, root first. Only those entered since the last batch are asked for, and a few more.
     pub fn begin(&mut self, height: usize, frame: impl Fn(usize) -> (u32, Routine)) {
-        self.batch = self.batch.wrapping_add(1);
-        if self.batch == 0 {
-            // Once in 2^32 batches: what carries the number of a batch long gone must not count.
-            self.routines.iter_mut().for_each(|lowest| lowest.batch = 0);
-            self.batch = 1;
+        for routine in self.touched.drain(..) {
+            let lowest = &mut self.routines[routine as usize];
+            lowest.low = lowest.pending;
         }
         // An activation that is still pending is so with all below it: the unchanged ones are a prefix.
         let (mut same, mut end) = (0, height.min(self.pending.len()));
@@ -158,7 +157,7 @@ impl Nesting {
             if let Some((stamp, routine)) = self.pending.pop() {
                 let lowest = self.routine(routine);
                 if lowest.pending == stamp {
-                    lowest.pending = 0;
+                    *lowest = Lowest { low: NONE, pending: NONE };
                 }
             }
         }
@@ -166,8 +165,8 @@ impl Nesting {
             let (stamp, routine) = frame(index);
             self.pending.push((stamp, routine));
             let lowest = self.routine(routine);
-            if lowest.pending == 0 {
-                lowest.pending = stamp;
+            if lowest.pending == NONE {
+                *lowest = Lowest { low: stamp, pending: stamp };
             }
         }
     }
@@ -175,18 +174,17 @@ impl Nesting {
     /// Whether the record was an outermost activation. Records must come newest first.
     #[inline]
     pub fn is_outermost(&mut self, routine: Routine, stamp: u32) -> bool {
-        let batch = self.batch;
         let lowest = self.routine(routine);
-        let mut low = if lowest.pending != 0 { lowest.pending } else { u32::MAX };
-        if lowest.batch == batch {
-            low = low.min(lowest.stamp);
-        }
         // The last stamp of all can be that of a record, hence not `low > stamp`.
-        let outermost = low >= stamp;
-        if outermost {
-            *lowest = Lowest { batch, stamp, ..*lowest };
+        if lowest.low < stamp {
+            return false;
         }
-        outermost
+        let first = lowest.low == lowest.pending;
+        lowest.low = stamp;
+        if first {
+            self.touched.push(routine);
+        }
+        true
     }
 
     /// Forgets the pending activations: their stamps are about to change.
@@ -198,9 +196,14 @@ impl Nesting {
     fn routine(&mut self, routine: Routine) -> &mut Lowest {
         let index = routine as usize;
         if index >= self.routines.len() {
-            self.routines.resize(index + 1, Lowest::default());
+            self.grow(index);
         }
         &mut self.routines[index]
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.routines.resize(index + 1, Lowest { low: NONE, pending: NONE });
     }
 }
 

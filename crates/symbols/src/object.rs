@@ -52,11 +52,14 @@ pub struct Span {
 pub struct Options {
     /// Folders with separate debug files.
     pub debug_folders: Vec<PathBuf>,
+    /// Whether debug information of the system's shared libraries is read too. Their debug files, where they are
+    /// installed, take more time to read than a short program runs; names come from symbol tables in any case.
+    pub system_lines: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { debug_folders: vec![DEBUG_FOLDER.into()] }
+        Options { debug_folders: vec![DEBUG_FOLDER.into()], system_lines: true }
     }
 }
 
@@ -291,6 +294,9 @@ impl<'a> Parsed<'a> {
 
     fn debug(&self, owner: &'a Owner) -> Option<&DebugInfo<'a>> {
         let load = || {
+            if !owner.options.system_lines && is_system_library(&owner.path) {
+                return None;
+            }
             let has = |image: &Image<'a>| image.debug_section(".debug_info", &owner.arena).is_some();
             let (image, path, bias) = if has(&self.image) {
                 (&self.image, &owner.path, 0)
@@ -354,6 +360,29 @@ impl<'a> Parsed<'a> {
     }
 }
 
+/// A shared library in a folder that the system's packages own?
+fn is_system_library(path: &Path) -> bool {
+    const FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+    let is_library = file_name(path).split('.').skip(1).any(|part| part == "so");
+    is_library && FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_libraries_are_told_by_folder_and_name() {
+        for yes in ["/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/usr/lib/libz.so"]
+        {
+            assert!(is_system_library(Path::new(yes)), "{yes}");
+        }
+        for no in ["/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "/home/me/libmine.so.1", "/usr/library/liba.so"] {
+            assert!(!is_system_library(Path::new(no)), "{no}");
+        }
+    }
 }

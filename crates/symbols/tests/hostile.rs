@@ -19,7 +19,7 @@ impl Files for Same {
 fn interrogate(bytes: Vec<u8>) {
     let bytes = Bytes::from(bytes);
     let files = Arc::new(Same(bytes.clone()));
-    let options = Options { debug_folders: vec!["/debug".into()] };
+    let options = Options { debug_folders: vec!["/debug".into()], ..Options::default() };
     let Ok(object) = Object::open("/tmp/prog", bytes, files, options) else { return };
     let entries = object.entries();
     let step = (entries.len() / 12).max(1);

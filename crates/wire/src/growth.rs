@@ -269,12 +269,8 @@ pub struct Hot {
     pub ssp: u64,
     /// Stamp of the top activation, in both halves.
     pub top: u64,
-    /// Stamp of its caller, in both halves.
-    pub caller: u64,
     /// Stamp given last, in both halves.
     pub counter: u64,
-    /// First reads by the top activation itself.
-    pub own: u64,
     /// Cost of the thread so far.
     pub cost: u64,
     /// Where the next record goes.
@@ -323,8 +319,8 @@ pub struct Hot {
 pub const HOT_OFFSET: u64 = crate::slab::PRIVATE_BYTES;
 /// Offset of the record buffer in a window; [`Hot`] is at its start.
 pub const LOG_OFFSET: u64 = 4096;
-/// Its length. It should stay in the second-level cache.
-pub const LOG_BYTES: u64 = 60 << 10;
+/// Its length. It should stay in the first-level cache.
+pub const LOG_BYTES: u64 = 16 << 10;
 /// Offset of the table of [`Alike`] activations in a window.
 pub const ALIKE_OFFSET: u64 = 64 << 10;
 /// Its entries.

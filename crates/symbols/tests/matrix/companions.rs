@@ -176,7 +176,7 @@ fn mini() {
     bench.run("objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol=outer --keep-symbol=local mini");
     bench.run("xz -k mini");
     bench.run("objcopy --strip-all --add-section .gnu_debugdata=mini.xz prog bare");
-    let object = open(&bench.path("bare"), Options { debug_folders: Vec::new() });
+    let object = open(&bench.path("bare"), Options { debug_folders: Vec::new(), ..Options::default() });
     for mark in marks(&bench.path("prog")) {
         let function = object.function_at(mark.addr).unwrap();
         let name = &function.name;

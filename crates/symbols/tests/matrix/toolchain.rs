@@ -62,7 +62,7 @@ impl Bench {
     }
 
     pub fn open(&self, name: &str) -> Object {
-        let options = Options { debug_folders: vec![self.path("debug")] };
+        let options = Options { debug_folders: vec![self.path("debug")], ..Options::default() };
         open(&self.path(name), options)
     }
 }
