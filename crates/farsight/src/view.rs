@@ -189,7 +189,9 @@ pub fn page(views: &[View]) -> String {
     let analyses: Vec<_> = growth.iter().map(|v| analyse::analyse(&v.growth)).collect();
     let causal: Vec<_> = views
         .iter()
-        .filter_map(|v| if let View::Causal(v) = v { Some((v, analyse::causal::analyse(&v.causal))) } else { None })
+        .filter_map(|v| {
+            if let View::Causal(v) = v { Some((v, analyse::causal::analyse(&v.causal))) } else { None }
+        })
         .collect();
     let mut page = Page::default();
     for (v, analysis) in &causal {
