@@ -120,6 +120,16 @@ impl<C: Client> Engine<C> {
         }
     }
 
+    /// Takes a block out of use: what leads to it asks for another.
+    fn retire(&mut self, id: u32) {
+        let pc = self.blocks.list[id as usize].pc;
+        self.blocks.list[id as usize].live = false;
+        if self.blocks.find(pc) == Some(id) {
+            self.blocks.unset(pc);
+        }
+        self.unlink_incoming(id);
+    }
+
     /// Flushes translations of a range of program addresses.
     pub(crate) fn flush(&mut self, start: u64, end: u64) {
         self.memo.forget();
@@ -211,6 +221,10 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
                     e.client.path_cut(st.this as u64, &sb, 0, Some(1));
                 }
                 e.sb = sb;
+                // A block that begins with the call would lead here again.
+                if e.blocks.list[exit.from as usize].pc == exit.target {
+                    e.retire(exit.from);
+                }
                 e.go_to(st, exit.target);
                 return;
             }
