@@ -15,8 +15,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::env::settings;
 
-/// In ticks: about two microseconds. Below, nothing is compared.
-const SHORT: u64 = 5_000;
+/// In ticks: about a fifth of a microsecond. Below, nothing is compared.
+const SHORT: u64 = 500;
 /// Strands that are kept, over all threads: 16 bytes each and run.
 const STRANDS_MAX: usize = 1 << 24;
 
