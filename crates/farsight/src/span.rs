@@ -43,8 +43,8 @@ pub struct Args {
     /// Also run natively with these numbers of processors, and report the speedups: 1,2
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     measure: Vec<u32>,
-    /// Run the program this often and take the lower quartile of every strand: the longest of many equal strands is
-    /// then not the one that was disturbed most
+    /// Run the program this often and take the least cost of every strand: the longest of many equal strands is then not
+    /// the one that was disturbed most
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// What handing over a task costs, in nanoseconds; measured on this machine if not given

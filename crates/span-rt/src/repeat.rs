@@ -2,8 +2,8 @@
 //!
 //! A strand is known by the way to its task (which fork, which side, from the start of the program on) and its number
 //! within the task; so it is the same strand in the next run, whichever thread executes it. What disturbs one strand in
-//! one run (an interrupt, a hypervisor, a neighbour on the same core) rarely disturbs it in all: a strand costs the lower
-//! quartile of its runs. The maximum over many strands is then no longer the maximum of the noise.
+//! one run (an interrupt, a hypervisor, a neighbour on the same core) rarely disturbs it in all: a strand costs the least of
+//! its runs. The maximum over many strands is then no longer the maximum of the noise.
 //!
 //! Strands that are short are not kept. One that is short in other runs and not in this one was disturbed, and costs no
 //! more than the longest that are not kept.
@@ -15,8 +15,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::env::settings;
 
-/// In ticks: about two microseconds. Below, nothing is compared.
-const SHORT: u64 = 5_000;
+/// In ticks: about a fifth of a microsecond. Below, nothing is compared.
+const SHORT: u64 = 500;
 /// Strands that are kept, over all threads: 16 bytes each and run.
 const STRANDS_MAX: usize = 1 << 24;
 
@@ -74,14 +74,12 @@ pub fn strand(name: u64, cost: u64) -> u64 {
         now.push((name, cost));
     }
     drop(now);
-    quartile(repeat.before.iter().map(|run| run.get(&name).copied()), cost)
+    least(repeat.before.iter().map(|run| run.get(&name).copied()), cost)
 }
 
-/// The lower quartile of a strand's costs; a run that did not keep it had it short.
-fn quartile(before: impl Iterator<Item = Option<u64>>, now: u64) -> u64 {
-    let mut all: Vec<u64> = before.map(|cost| cost.unwrap_or(SHORT)).chain([now]).collect();
-    all.sort_unstable();
-    all[(all.len() - 1) / 4]
+/// The least of a strand's costs; a run that did not keep it had it short.
+fn least(before: impl Iterator<Item = Option<u64>>, now: u64) -> u64 {
+    before.map(|cost| cost.unwrap_or(SHORT)).fold(now, u64::min)
 }
 
 /// Keeps this run for the next. What is wrong with the comparison, if anything.
@@ -106,11 +104,9 @@ mod tests {
 
     #[test]
     fn a_strand_that_is_short_elsewhere_was_disturbed() {
-        assert_eq!(quartile([].into_iter(), 90_000), 90_000);
-        assert_eq!(quartile([None, None, Some(70_000)].into_iter(), 90_000), SHORT);
-        assert_eq!(quartile([Some(80_000), Some(70_000)].into_iter(), 90_000), 70_000);
-        let many = [10, 20, 30, 40, 50].map(|n| Some(n * 10_000));
-        assert_eq!(quartile(many.into_iter(), 600_000), 200_000);
+        assert_eq!(least([].into_iter(), 90_000), 90_000);
+        assert_eq!(least([None, Some(70_000)].into_iter(), 90_000), SHORT);
+        assert_eq!(least([Some(80_000), Some(70_000)].into_iter(), 90_000), 70_000);
     }
 
     #[test]
