@@ -21,6 +21,9 @@ use wire::causal::{EARNERS_MAX, Shared, controlled, delay_ns, epoch, pack};
 
 /// Periods by which earning may be ahead of samples or behind before it stops or doubles.
 const LEEWAY_PERIODS: u64 = 12;
+/// Periods by which earning may be behind: what is beyond is earned at once. Samples of a thread that others keep off
+/// its core stand for more than it ran.
+const BEHIND_PERIODS: u64 = 2;
 /// Highest rate. More than its running time a thread earns only to make up for what it has not earned before.
 const RATE_MAX: u64 = 2 * WHOLE;
 /// Periods after which a thread that has not been heard of earns no more: it may be blocked where no hook sees it.
@@ -142,8 +145,9 @@ impl Earning {
         paid
     }
 
-    /// A sample that stands for `ns` fell on a target, or on none (0). `collect` was called just before.
-    pub fn sampled(&self, shared: &Shared, paid: u64, target: u32, ns: u64, now_ns: u64) {
+    /// A sample that stands for `ns` fell on a target, or on none (0): `paid` with what is earned at once. `collect` was
+    /// called just before.
+    pub fn sampled(&self, shared: &Shared, mut paid: u64, target: u32, ns: u64, now_ns: u64) -> u64 {
         habit::record(self.whose(), self.segment.get(), target);
         let fine = self.changes.replace(0) > CHANGES_MAX;
         if fine != self.fine.replace(fine) {
@@ -152,11 +156,17 @@ impl Earning {
         if let Some((chosen, permille)) = selected(shared, epoch(paid), now_ns)
             && chosen == target
         {
-            self.balance_ns.set(self.balance_ns.get() + ns as i64);
             self.candidate.set(true);
             points::delayed(shared, ns * permille / 1000);
+            let balance = self.balance_ns.get() + ns as i64;
+            let most = (BEHIND_PERIODS * shared.period_ns.load(Relaxed)) as i64;
+            self.balance_ns.set(balance.min(most));
+            let beyond = (balance - most).max(0) as u64;
+            paid = pack(epoch(paid), delay_ns(paid) + beyond * permille / 1000);
+            raise(shared, paid);
         }
         self.aim(shared, paid, now_ns);
+        paid
     }
 
     /// Sets the rate anew. `collect` was called just before.

@@ -177,7 +177,7 @@ impl Ledger {
     pub fn sampled(&self, shared: &Shared, target: u32, ns: u64) {
         let now = now_ns();
         self.collect(shared, now);
-        self.earning.sampled(shared, self.paid(), target, ns, now);
+        self.set_paid(self.earning.sampled(shared, self.paid(), target, ns, now));
         self.show_earner();
     }
 
