@@ -136,14 +136,13 @@ fn calibrate() {
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    let begun = clock::start();
     // OpenMP programs are followed by tasks, and their time counts from here as well.
     span_rt::local::start();
     let (heavy, burden) = (span_rt::local::heavy(), span_rt::local::burden());
     let main = Main {
         clock: Clock::new(),
         stack: Stack::new(heavy, burden),
-        begun,
+        begun: 0,
         pending: Pending::Unknown,
         spawned: false,
         repeat: settings().strands.as_deref().map(Repeat::new),
@@ -152,7 +151,6 @@ extern "C" fn before_main() {
     let main = unsafe { (*MAIN.0.get()).insert(main) };
     main.clock.settle();
     let repeat = main.repeat.take();
-    let before = main.clock.begin();
     THREAD.store(thread(), Ordering::Relaxed);
     if settings().cost != Cost::Units {
         calibrate();
@@ -162,12 +160,8 @@ extern "C" fn before_main() {
     main.repeat = repeat;
     main.pending = Pending::Unknown;
     main.spawned = false;
-    if settings().cost == Cost::Time {
-        // What was measured here is not the program's.
-        main.begun = begun + (main.clock.begin() - before);
-    } else {
-        main.restart();
-    }
+    // From here on: what was prepared above is ours.
+    main.restart();
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
     unsafe { libc::atexit(at_exit) };
 }

@@ -94,9 +94,9 @@ pub fn rate() -> u64 {
     }
 }
 
-/// Starts the process's clock; returns the ticks.
-pub fn start() -> u64 {
-    origin().0
+/// Starts the process's clock.
+pub fn start() {
+    origin();
 }
 
 /// Nanoseconds as ticks.

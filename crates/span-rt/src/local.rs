@@ -122,7 +122,7 @@ pub const PROGRAM: usize = 1;
 pub fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let begun = clock::start();
+        clock::start();
         clock::choose();
         repeat::choose();
         if settings().cost == Cost::Time {
@@ -141,10 +141,8 @@ pub fn start() {
         *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) = Some((Gather::default(), Some(opened)));
         let root = Box::into_raw(root);
         ROOT.store(root, Ordering::Release);
+        // From here on: what was prepared above is ours.
         here.resume(root);
-        if settings().cost == Cost::Time {
-            here.begun.set(begun);
-        }
     });
 }
 
