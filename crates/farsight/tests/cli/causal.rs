@@ -283,9 +283,10 @@ fn an_interrupted_run_gives_the_result_so_far() {
     let bench = Bench::new();
     let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
     let json = bench.folder.path().join("result.json");
-    let mut farsight = Command::new(FARSIGHT)
+    // (Who runs the tests may ignore SIGINT, which would be inherited.)
+    let mut farsight = Command::new("env")
         .current_dir(bench.folder.path())
-        .args(["causal", "--no-summary", "--json"])
+        .args(["--default-signal=INT", FARSIGHT, "causal", "--no-summary", "--json"])
         .arg(&json)
         .arg("--")
         .arg(&program)

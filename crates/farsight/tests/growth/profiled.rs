@@ -62,12 +62,23 @@ impl Program {
     }
 }
 
-/// Profiles any command, at the same addresses each time: what fails once fails always.
+/// Profiles any command, at the same addresses each time: what fails once fails always. Who runs the tests may ignore
+/// SIGINT, which would be inherited.
 pub fn profile(flags: &[&str], command: &[&str]) -> Profiled {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
-    let output = Command::new("setarch")
-        .args(["-R", env!("CARGO_BIN_EXE_farsight"), "growth", "-q", "-o", "/dev/null", "--json"])
+    let output = Command::new("env")
+        .args([
+            "--default-signal=INT",
+            "setarch",
+            "-R",
+            env!("CARGO_BIN_EXE_farsight"),
+            "growth",
+            "-q",
+            "-o",
+            "/dev/null",
+            "--json",
+        ])
         .arg(&json)
         .args(flags)
         .arg("--")
