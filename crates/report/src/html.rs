@@ -15,8 +15,10 @@ mod causality;
 mod columns;
 mod counts;
 mod excerpt;
+mod head;
 mod idleness;
 mod spans;
+mod strings;
 mod summary;
 
 use std::io::Write as _;

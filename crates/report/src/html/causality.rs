@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use analyse::causal::CausalAnalysis;
+use profile::Run as ProfileRun;
 use profile::causal::{Causal, PointKind};
-use profile::{Exit, Run as ProfileRun};
 use serde::Serialize;
 
 use super::CausalRun;
+use super::excerpt::Excerpts;
+use super::head::Head;
 use crate::json::causal::{backend, point_kind, verdict};
 
 /// Results with source text, and lines around each target.
@@ -23,14 +25,8 @@ pub struct CausalMode<'a> {
 
 #[derive(Serialize)]
 struct Run<'a> {
-    program: &'a str,
-    command: &'a [String],
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    started_unix_ms: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    problems: &'a [String],
+    #[serde(flatten)]
+    head: Head<'a>,
     diagnoses: &'a [String],
     backend: &'static str,
     period_ns: u64,
@@ -97,20 +93,8 @@ impl<'a> Run<'a> {
         analysis: &'a CausalAnalysis,
         sources: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        let (exit_code, exit_signal) = match run.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
         Run {
-            program: &run.program.path,
-            command: &run.command,
-            exit_code,
-            exit_signal,
-            started_unix_ms: run.started_unix_ns / 1_000_000,
-            wall_ns: run.wall_ns,
-            cpu_ns: run.cpu_ns,
-            problems: &run.problems,
+            head: Head::new(run),
             diagnoses: &analysis.diagnoses,
             backend: backend(causal.backend),
             period_ns: causal.period_ns,
@@ -129,19 +113,12 @@ fn targets<'a>(
     analysis: &CausalAnalysis,
     sources: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Target<'a>> {
-    let mut files: HashMap<&str, Option<String>> = HashMap::new();
+    let mut excerpts = Excerpts::new(sources).with_context(LINES_AROUND);
     let mut texts: HashMap<usize, (u32, Vec<String>)> = HashMap::new();
     for result in analysis.results.iter().take(SOURCES_MAX) {
         let target = &causal.targets[result.target];
-        if target.line == 0 || target.file.is_empty() {
-            continue;
-        }
-        let text = files.entry(&target.file).or_insert_with(|| sources(&target.file));
-        let first = target.line.saturating_sub(LINES_AROUND).max(1);
-        if let Some(text) = text {
-            let wanted = (target.line - first + LINES_AROUND + 1) as usize;
-            let lines = text.lines().skip(first as usize - 1).take(wanted).map(str::to_owned).collect();
-            texts.insert(result.target, (first, lines));
+        if let Some(found) = excerpts.around(result.target, &target.file, target.line) {
+            texts.insert(found.routine, (found.start, found.lines));
         }
     }
     let of = |(i, t): (usize, &'a profile::causal::Target)| Target {

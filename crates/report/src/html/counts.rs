@@ -1,10 +1,11 @@
 //! The counts of the page's JSON section: totals and threads as they are, functions as columns, the ones that
 //! executed most first.
 
-use profile::{Exit, Function, Tally};
+use profile::{Function, Tally};
 use serde::Serialize;
 
 use super::CountRun;
+use super::head::Head;
 
 /// Functions beyond these are summed up in one sentence: nobody scrolls that far.
 const FUNCTIONS_MAX: usize = 5000;
@@ -17,14 +18,8 @@ pub struct CountMode<'a> {
 
 #[derive(Serialize)]
 struct Counts<'a> {
-    program: &'a str,
-    command: &'a [String],
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    started_unix_ms: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    problems: &'a [String],
+    #[serde(flatten)]
+    head: Head<'a>,
     threads: u64,
     /// Instructions, blocks, loads, stores, calls.
     total: [u64; 5],
@@ -55,11 +50,6 @@ impl<'a> CountMode<'a> {
 impl<'a> Counts<'a> {
     fn new(page: &CountRun<'a>) -> Self {
         let CountRun { run, count } = *page;
-        let (exit_code, exit_signal) = match run.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
         let mut functions: Vec<&'a Function> = count.functions.iter().collect();
         functions.sort_by_key(|f| std::cmp::Reverse(f.instructions_self));
         let mut columns = Functions::default();
@@ -73,14 +63,7 @@ impl<'a> Counts<'a> {
             columns.all.push(f.instructions_total);
         }
         Counts {
-            program: &run.program.path,
-            command: &run.command,
-            exit_code,
-            exit_signal,
-            started_unix_ms: run.started_unix_ns / 1_000_000,
-            wall_ns: run.wall_ns,
-            cpu_ns: run.cpu_ns,
-            problems: &run.problems,
+            head: Head::new(run),
             threads: count.threads,
             total: five(&count.total),
             by_thread: count.by_thread.iter().map(|t| (t.id, five(&t.tally))).collect(),

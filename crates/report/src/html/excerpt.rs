@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Lines before and after the routine's own.
+/// Lines before and after the routine's own, unless another number is asked for.
 const CONTEXT_LINES: u32 = 15;
 /// Characters of a line that are kept.
 const LINE_CHARS_MAX: usize = 240;
@@ -29,12 +29,18 @@ pub struct Excerpt {
 pub struct Excerpts<'a> {
     sources: &'a dyn Fn(&str) -> Option<String>,
     files: HashMap<String, Option<String>>,
+    context: u32,
 }
 
 impl<'a> Excerpts<'a> {
     /// Reads files with `sources`.
     pub fn new(sources: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Excerpts { sources, files: HashMap::new() }
+        Excerpts { sources, files: HashMap::new(), context: CONTEXT_LINES }
+    }
+
+    /// With so many lines before and after.
+    pub fn with_context(self, context: u32) -> Self {
+        Excerpts { context, ..self }
     }
 
     /// The neighbourhood of `file:line`; `None` when the file cannot be read or is shorter than that.
@@ -43,8 +49,8 @@ impl<'a> Excerpts<'a> {
             return None;
         }
         let text = self.files.entry(file.to_owned()).or_insert_with(|| (self.sources)(file)).as_deref()?;
-        let start = line.saturating_sub(CONTEXT_LINES).max(1);
-        let wanted = (line - start + 1 + CONTEXT_LINES) as usize;
+        let start = line.saturating_sub(self.context).max(1);
+        let wanted = (line - start + 1 + self.context) as usize;
         let lines: Vec<String> = text
             .lines()
             .skip(start as usize - 1)

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use analyse::idle::{Class, IdleAnalysis, Projected};
+use profile::Idle;
 use profile::idle::FrameKind;
-use profile::{Exit, Idle};
 use serde::Serialize;
 
 use super::IdleRun;
+use super::head::Head;
+use super::strings::Strings;
 
 /// Locks, and files with source lines, at most.
 const LOCKS_MAX: usize = 200;
@@ -22,14 +24,8 @@ pub struct IdleMode<'a> {
 
 #[derive(Serialize)]
 struct Run<'a> {
-    program: &'a str,
-    command: &'a [String],
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    started_unix_ms: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    problems: &'a [String],
+    #[serde(flatten)]
+    head: Head<'a>,
     cores: u32,
     threads: u64,
     samples: u64,
@@ -87,21 +83,6 @@ impl<'a> IdleMode<'a> {
     }
 }
 
-#[derive(Default)]
-struct Strings<'a> {
-    list: Vec<&'a str>,
-    numbers: HashMap<&'a str, usize>,
-}
-
-impl<'a> Strings<'a> {
-    fn number(&mut self, text: &'a str) -> usize {
-        *self.numbers.entry(text).or_insert_with(|| {
-            self.list.push(text);
-            self.list.len() - 1
-        })
-    }
-}
-
 impl<'a> Run<'a> {
     fn new(page: &IdleRun<'a>) -> Self {
         let IdleRun { run, idle, analysis, sources } = *page;
@@ -109,20 +90,8 @@ impl<'a> Run<'a> {
         let logical = tree(idle, &analysis.logical, &mut strings);
         let physical = tree(idle, &analysis.physical, &mut strings);
         let v = &analysis.totals.values;
-        let (exit_code, exit_signal) = match run.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
         Run {
-            program: &run.program.path,
-            command: &run.command,
-            exit_code,
-            exit_signal,
-            started_unix_ms: run.started_unix_ns / 1_000_000,
-            wall_ns: run.wall_ns,
-            cpu_ns: run.cpu_ns,
-            problems: &run.problems,
+            head: Head::new(run),
             cores: idle.cores,
             threads: idle.threads,
             samples: idle.samples,
@@ -152,7 +121,7 @@ fn tree<'a>(idle: &'a Idle, projected: &'a Projected, strings: &mut Strings<'a>)
     for n in &projected.nodes {
         let frame = &idle.frames[n.frame as usize];
         out.parent.push(n.parent.map_or(-1, i64::from));
-        out.name.push(strings.number(&n.name));
+        out.name.push(strings.add(&n.name));
         out.kind.push(match n.kind {
             FrameKind::Call => 0,
             FrameKind::Inline => 1,
@@ -168,7 +137,7 @@ fn tree<'a>(idle: &'a Idle, projected: &'a Projected, strings: &mut Strings<'a>)
             Class::Idle => 3,
             Class::Neutral | Class::Glue => 4,
         });
-        out.file.push(strings.number(&frame.file));
+        out.file.push(strings.add(&frame.file));
         out.line.push(frame.line);
         let o = &n.own;
         out.own.push([

@@ -2,12 +2,12 @@
 //! first), the critical path, and the lines around the sites.
 
 use analyse::span as analysis;
-use profile::Exit;
 use profile::span::{Measures, Site};
 use serde::Serialize;
 
 use super::SpanRun;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
+use super::head::Head;
 
 /// What the page knows about span runs.
 #[derive(Serialize)]
@@ -17,14 +17,8 @@ pub struct SpanMode<'a> {
 
 #[derive(Serialize)]
 struct Spans<'a> {
-    program: &'a str,
-    command: &'a [String],
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    started_unix_ms: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    problems: &'a [String],
+    #[serde(flatten)]
+    head: Head<'a>,
     model: &'static str,
     unit: &'static str,
     work: u64,
@@ -65,11 +59,6 @@ impl<'a> SpanMode<'a> {
 impl<'a> Spans<'a> {
     fn new(page: &SpanRun<'a>) -> Self {
         let SpanRun { run, span, sources } = *page;
-        let (exit_code, exit_signal) = match run.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
         let ranked: Vec<&'a Site> = analysis::ranked(span);
         let mut sites = Sites::default();
         let mut excerpts = Vec::new();
@@ -96,14 +85,7 @@ impl<'a> Spans<'a> {
         };
         let path = span.path.iter().filter_map(|s| Some((rank(s.site)?, s.span, s.own, s.strands)));
         Spans {
-            program: &run.program.path,
-            command: &run.command,
-            exit_code,
-            exit_signal,
-            started_unix_ms: run.started_unix_ns / 1_000_000,
-            wall_ns: run.wall_ns,
-            cpu_ns: run.cpu_ns,
-            problems: &run.problems,
+            head: Head::new(run),
             model: crate::span::model(span.model),
             unit: crate::span::unit(span.unit),
             work: span.work,
@@ -135,7 +117,7 @@ fn nine(m: &Measures) -> [u64; 9] {
 mod tests {
     use super::*;
     use profile::span::{Measure, Span, Step};
-    use profile::{Data, Program, Run, RunId};
+    use profile::{Data, Exit, Program, Run, RunId};
 
     #[test]
     fn steps_follow_the_order_of_the_table() {

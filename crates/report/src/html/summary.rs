@@ -5,19 +5,19 @@
 //! sent as they are: the browser rounds those beyond 2^53, and shows none of them digit by digit. Numbers that
 //! JSON does not have (infinities) become null.
 
-use std::collections::HashMap;
-
 use analyse::{GrowthAnalysis, RoutineAnalysis, overtakes};
 use fit::{Class, Fit, Term, Verdict};
-use profile::{Cost, Exit, Metric, Point, ThreadPoints};
+use profile::{Cost, Metric, Point, ThreadPoints};
 use serde::Serialize;
 
 use super::causality::CausalMode;
 use super::columns;
 use super::counts::CountMode;
 use super::excerpt::{Excerpt, Excerpts, ROUTINES_MAX};
+use super::head::Head;
 use super::idleness::IdleMode;
 use super::spans::SpanMode;
+use super::strings::Strings;
 use super::{Page, PageRun, routine_id};
 
 /// Version of the agreement between this module and the page's `data.ts`.
@@ -54,15 +54,9 @@ struct GrowthMode<'a> {
 
 #[derive(Serialize)]
 struct GrowthRun<'a> {
-    program: &'a str,
+    #[serde(flatten)]
+    head: Head<'a>,
     build_id: String,
-    command: &'a [String],
-    exit_code: Option<i32>,
-    exit_signal: Option<i32>,
-    started_unix_ms: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    problems: &'a [String],
     metric: &'static str,
     cost: &'static str,
     cell_bytes: u32,
@@ -147,22 +141,6 @@ struct PieceOf {
 /// Class, its K, coefficient, shift and rate.
 type TermOf = (&'static str, f64, f64, f64, f64);
 
-/// Distinct strings in order of first use.
-#[derive(Default)]
-struct Strings<'a> {
-    list: Vec<&'a str>,
-    index: HashMap<&'a str, usize>,
-}
-
-impl<'a> Strings<'a> {
-    fn add(&mut self, s: &'a str) -> usize {
-        *self.index.entry(s).or_insert_with(|| {
-            self.list.push(s);
-            self.list.len() - 1
-        })
-    }
-}
-
 impl<'a> Summary<'a> {
     /// The summary of these runs.
     pub fn new(page: &Page<'a>) -> Self {
@@ -186,21 +164,9 @@ impl<'a> GrowthRun<'a> {
         let mut excerpts = Excerpts::new(sources);
         let top = analysis.routines.iter().take(ROUTINES_MAX).enumerate();
         let excerpts = top.filter_map(|(i, r)| excerpts.around(i, &r.routine.file, r.routine.line)).collect();
-        let (exit_code, exit_signal) = match run.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unknown => (None, None),
-        };
         GrowthRun {
-            program: &run.program.path,
+            head: Head::new(run),
             build_id: run.program.build_id.iter().map(|b| format!("{b:02x}")).collect(),
-            command: &run.command,
-            exit_code,
-            exit_signal,
-            started_unix_ms: run.started_unix_ns / 1_000_000,
-            wall_ns: run.wall_ns,
-            cpu_ns: run.cpu_ns,
-            problems: &run.problems,
             metric: match growth.metric {
                 Metric::Rms => "rms",
                 Metric::Trms => "trms",
