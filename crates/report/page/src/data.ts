@@ -14,7 +14,8 @@ export interface Summary {
   };
 }
 
-export interface CausalData {
+/** The first fields of every run. */
+export interface RunHead {
   program: string;
   command: string[];
   exit_code: number | null;
@@ -23,6 +24,9 @@ export interface CausalData {
   wall_ns: number;
   cpu_ns: number;
   problems: string[];
+}
+
+export interface CausalData extends RunHead {
   diagnoses: string[];
   backend: string;
   period_ns: number;
@@ -69,15 +73,7 @@ export interface IdleTree {
   own: Five[];
 }
 
-export interface IdleData {
-  program: string;
-  command: string[];
-  exit_code: number | null;
-  exit_signal: number | null;
-  started_unix_ms: number;
-  wall_ns: number;
-  cpu_ns: number;
-  problems: string[];
+export interface IdleData extends RunHead {
   cores: number;
   threads: number;
   samples: number;
@@ -105,15 +101,7 @@ export interface IdleData {
   sources: { file: string; lines: [number, number, number, string][] }[];
 }
 
-export interface SpanData {
-  program: string;
-  command: string[];
-  exit_code: number | null;
-  exit_signal: number | null;
-  started_unix_ms: number;
-  wall_ns: number;
-  cpu_ns: number;
-  problems: string[];
+export interface SpanData extends RunHead {
   model: string;
   unit: "ns" | "instructions" | "units";
   work: number;
@@ -145,16 +133,8 @@ export interface SpanData {
   excerpts: { routine: number; start: number; lines: string[] }[];
 }
 
-export interface RunData {
-  program: string;
+export interface RunData extends RunHead {
   build_id: string;
-  command: string[];
-  exit_code: number | null;
-  exit_signal: number | null;
-  started_unix_ms: number;
-  wall_ns: number;
-  cpu_ns: number;
-  problems: string[];
   metric: "rms" | "trms";
   cost: "blocks" | "instructions" | "accesses" | "time";
   cell_bytes: number;
@@ -176,15 +156,7 @@ export interface RunData {
 /** Instructions, blocks, loads, stores, calls. */
 export type Five = [number, number, number, number, number];
 
-export interface CountData {
-  program: string;
-  command: string[];
-  exit_code: number | null;
-  exit_signal: number | null;
-  started_unix_ms: number;
-  wall_ns: number;
-  cpu_ns: number;
-  problems: string[];
+export interface CountData extends RunHead {
   threads: number;
   total: Five;
   by_thread: [number, Five][];

@@ -1,9 +1,10 @@
 // The causal mode: what making a line or function faster would gain, the most valuable first.
 
-import type { CausalData, CausalResult, Summary } from "../data.ts";
+import type { CausalData, CausalResult } from "../data.ts";
 import { choice, code, h, replace, segmented, type Child } from "../dom.ts";
-import { basename, count as plural, duration, exact, exitText, moment, percent, shell, visible } from "../format.ts";
+import { basename, exact, percent, visible } from "../format.ts";
 import type { Mode, View } from "../modes.ts";
+import { fact, facts, modeOf, problems } from "../run.ts";
 import { dots, draw, range } from "./curve.ts";
 
 /** Small drawings that are shown. */
@@ -16,16 +17,7 @@ const VERDICTS: Record<CausalResult["verdict"], string> = {
   unknown: "The data do not say.",
 };
 
-export const causal: Mode = {
-  id: "causal",
-  title: "What-if",
-  present: (summary: Summary) => (summary.modes.causal?.runs.length ?? 0) > 0,
-  async mount(summary: Summary): Promise<View> {
-    const view = new CausalView(summary.modes.causal!.runs);
-    document.documentElement.dataset["ready"] = "";
-    return view;
-  },
-};
+export const causal: Mode = modeOf("causal", "What-if", (runs) => new CausalView(runs));
 
 class CausalView implements View {
   readonly element = h("div", { class: "counts causal" });
@@ -61,7 +53,7 @@ class CausalView implements View {
     this.chosen = 0;
     // The point of the most valuable result.
     this.point = this.run.results[0]?.point ?? 0;
-    replace(this.answer, this.sentence(), this.facts(), this.problems());
+    replace(this.answer, this.sentence(), this.facts(), problems([...this.run.diagnoses, ...this.run.problems]));
     this.controls();
     this.draw();
   }
@@ -100,32 +92,11 @@ class CausalView implements View {
 
   private facts(): Child {
     const d = this.run;
-    const fact = (label: string, value: Child): Child => (value ? h("div", { class: "fact" }, h("dt", null, label), h("dd", null, value)) : null);
-    const options = this.runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)} ${moment(r.started_unix_ms)}` }));
-    return h(
-      "div",
-      { class: "facts" },
-      this.runs.length > 1 ? choice("Run", options, String(this.runs.indexOf(d)), (v) => this.show(Number(v))) : null,
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          h("div", { class: "fact" }, h("dt", { class: "unseen" }, "Command"), h("dd", null, code(visible(shell(d.command), 300), { class: "command" }))),
-          fact("Ended", exitText(d.exit_code, d.exit_signal)),
-          fact("Wall", duration(d.wall_ns)),
-          fact("Experiments", exact(d.experiments.target.length)),
-          fact("Samples", `${exact(d.in_scope)} in scope of ${exact(d.samples)} (${d.backend})`),
-        ),
-      ),
-    );
-  }
-
-  private problems(): Child {
-    const all = [...this.run.diagnoses, ...this.run.problems];
-    if (all.length === 0) return null;
-    return h("details", { class: "problems" }, h("summary", null, `⚠ ${plural(all.length, "problem")}`), h("ul", null, all.map((p) => h("li", null, code(visible(p, 1000))))));
+    const more = [
+      fact("Experiments", exact(d.experiments.target.length)),
+      fact("Samples", `${exact(d.in_scope)} in scope of ${exact(d.samples)} (${d.backend})`),
+    ];
+    return facts(this.runs, d, (i) => this.show(i), more);
   }
 
   private controls(): void {

@@ -1,26 +1,18 @@
 // The count mode: what was executed, in all, by function and by thread. Counts are exact, so nothing is rounded away:
 // every cell shows all its digits.
 
-import type { CountData, Summary } from "../data.ts";
-import { choice, code, h, replace, type Child } from "../dom.ts";
-import { basename, count as plural, duration, exact, exitText, moment, percent, shell, visible } from "../format.ts";
+import type { CountData } from "../data.ts";
+import { code, h, replace, type Child } from "../dom.ts";
+import { basename, count as plural, duration, exact, moment, percent, visible } from "../format.ts";
 import type { Mode, View } from "../modes.ts";
+import { fact, facts, modeOf, problems, searchBox, sortHead } from "../run.ts";
 import { COLUMNS, rows, sorted, type Row, type SortKey } from "./rows.ts";
 
 /** Rows that are put into the document; a search finds the others. */
 const ROWS_MAX = 500;
 const TOTALS = ["Instructions", "Blocks", "Loads", "Stores", "Calls"] as const;
 
-export const counts: Mode = {
-  id: "count",
-  title: "Counts",
-  present: (summary: Summary) => (summary.modes.count?.runs.length ?? 0) > 0,
-  async mount(summary: Summary): Promise<View> {
-    const view = new CountView(summary.modes.count!.runs);
-    document.documentElement.dataset["ready"] = "";
-    return view;
-  },
-};
+export const counts: Mode = modeOf("count", "Counts", (runs) => new CountView(runs));
 
 class CountView implements View {
   readonly element = h("div", { class: "counts" });
@@ -29,15 +21,7 @@ class CountView implements View {
   private readonly body = h("tbody");
   private readonly head = h("tr");
   private readonly note = h("p", { class: "note", role: "status" });
-  private readonly search = h("input", {
-    type: "search",
-    placeholder: "Search functions and objects…",
-    "aria-label": "Search",
-    "aria-keyshortcuts": "/",
-    autocomplete: "off",
-    spellcheck: "false",
-    oninput: () => this.fill(),
-  });
+  private readonly search = searchBox("Search functions and objects…", () => this.fill());
   private run: CountData;
   private all: readonly Row[] = [];
   private sort: { key: SortKey; descending: boolean } = { key: "own", descending: true };
@@ -47,7 +31,7 @@ class CountView implements View {
     const functions = h(
       "section",
       { class: "functions", "aria-label": "Functions" },
-      h("div", { class: "finder" }, h("div", { class: "searchbox" }, this.search, h("kbd", { "aria-hidden": "true" }, "/")), this.note),
+      h("div", { class: "finder" }, this.search.box, this.note),
       h("table", { class: "facts-table wide" }, h("thead", null, this.head), this.body),
     );
     this.element.append(this.answer, functions);
@@ -55,16 +39,13 @@ class CountView implements View {
   }
 
   key(event: KeyboardEvent): void {
-    if (event.key === "/") {
-      event.preventDefault();
-      this.search.focus();
-    }
+    this.search.key(event);
   }
 
   private show(index: number): void {
     this.run = this.runs[index]!;
     this.all = rows(this.run);
-    replace(this.answer, this.sentence(), this.facts(), this.threads(), this.problems());
+    replace(this.answer, this.sentence(), this.facts(), this.threads(), problems(this.run.problems));
     this.drawHead();
     this.fill();
   }
@@ -85,28 +66,12 @@ class CountView implements View {
 
   private facts(): Child {
     const d = this.run;
-    const fact = (label: string, value: Child): Child =>
-      value ? h("div", { class: "fact" }, h("dt", null, label), h("dd", null, value)) : null;
-    const options = this.runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)} ${moment(r.started_unix_ms)}` }));
-    return h(
-      "div",
-      { class: "facts" },
-      this.runs.length > 1 ? choice("Run", options, String(this.runs.indexOf(d)), (v) => this.show(Number(v))) : null,
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          h("div", { class: "fact" }, h("dt", { class: "unseen" }, "Command"), h("dd", null, code(visible(shell(d.command), 300), { class: "command" }))),
-          fact("Ended", exitText(d.exit_code, d.exit_signal)),
-          fact("Wall", duration(d.wall_ns)),
-          fact("CPU", duration(d.cpu_ns)),
-          fact("Started", moment(d.started_unix_ms)),
-        ),
-      ),
-      h("div", { class: "run" }, h("dl", null, TOTALS.map((name, i) => fact(name, exact(d.total[i]!))), fact("Threads", exact(d.threads)))),
-    );
+    const more = [
+      fact("CPU", duration(d.cpu_ns)),
+      fact("Started", moment(d.started_unix_ms)),
+    ];
+    const totals = [TOTALS.map((name, i) => fact(name, exact(d.total[i]!))), fact("Threads", exact(d.threads))];
+    return facts(this.runs, d, (i) => this.show(i), more, totals);
   }
 
   private threads(): Child {
@@ -125,46 +90,17 @@ class CountView implements View {
     );
   }
 
-  private problems(): Child {
-    const { problems } = this.run;
-    if (problems.length === 0) return null;
-    return h(
-      "details",
-      { class: "problems" },
-      h("summary", null, `⚠ ${plural(problems.length, "problem")}`),
-      h("ul", null, problems.map((p) => h("li", null, code(visible(p, 1000))))),
-    );
-  }
-
   private drawHead(): void {
-    replace(
-      this.head,
-      COLUMNS.map((c) => {
-        const here = this.sort.key === c.key;
-        const direction = this.sort.descending ? "descending" : "ascending";
-        return h(
-          "th",
-          { class: c.numeric ? "numeric" : null, "aria-sort": here ? direction : "none", scope: "col" },
-          h(
-            "button",
-            { type: "button", title: c.title, onclick: () => this.sortBy(c.key) },
-            c.label,
-            h("span", { class: "arrow", "aria-hidden": "true" }, here ? (this.sort.descending ? " ↓" : " ↑") : ""),
-          ),
-        );
-      }),
-    );
-  }
-
-  private sortBy(key: SortKey): void {
-    const numeric = COLUMNS.find((c) => c.key === key)!.numeric;
-    this.sort = { key, descending: this.sort.key === key ? !this.sort.descending : numeric };
-    this.drawHead();
-    this.fill();
+    const pick = (sort: { key: SortKey; descending: boolean }): void => {
+      this.sort = sort;
+      this.drawHead();
+      this.fill();
+    };
+    replace(this.head, COLUMNS.map((c) => sortHead(c, this.sort, pick)));
   }
 
   private fill(): void {
-    const query = this.search.value.trim().toLowerCase();
+    const query = this.search.input.value.trim().toLowerCase();
     const found = this.all.filter((r) => query === "" || r.text.includes(query));
     const shown = sorted(found, this.sort.key, this.sort.descending).slice(0, ROWS_MAX);
     const whole = Math.max(1, this.run.total[0]);

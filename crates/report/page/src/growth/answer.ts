@@ -1,7 +1,8 @@
 // The top of the page: the answer in a sentence, and what is known of the run.
 
 import { choice, code, h, replace, type Child } from "../dom.ts";
-import { basename, count, duration, exact, exitText, moment, percent, shell, si, visible } from "../format.ts";
+import { basename, duration, exact, exitText, moment, percent, shell, si, visible } from "../format.ts";
+import { fact, problems } from "../run.ts";
 import { comparison, headline, type Part } from "./headline.ts";
 import type { Run } from "./model.ts";
 import type { Session } from "./session.ts";
@@ -57,8 +58,6 @@ export class Answer {
 
   private factsOf(run: Run, tag: string | null): HTMLElement {
     const d = run.data;
-    const fact = (label: string, value: Child, title?: string): Child =>
-      value ? h("div", { class: "fact", title }, h("dt", null, label), h("dd", null, value)) : null;
     const failed = d.exit_signal !== null || (d.exit_code !== null && d.exit_code !== 0);
     return h(
       "div",
@@ -83,14 +82,7 @@ export class Answer {
         ),
         d.size_error > 0 ? fact("Size error", `≤ ${percent(d.size_error)}`, "Neighbouring sizes were merged") : null,
       ),
-      d.problems.length > 0
-        ? h(
-            "details",
-            { class: "problems" },
-            h("summary", { title: "What is missing from or doubtful in this data" }, `⚠ ${count(d.problems.length, "problem")}`),
-            h("ul", null, d.problems.map((p) => h("li", null, code(visible(p, 1000))))),
-          )
-        : null,
+      problems(d.problems),
     );
   }
 

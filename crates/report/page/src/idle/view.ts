@@ -1,9 +1,10 @@
 // The idle mode: where core time went, and which contexts answer for the idleness of other cores.
 
-import type { Five, IdleData, Summary } from "../data.ts";
-import { choice, code, h, replace, segmented, type Child } from "../dom.ts";
-import { basename, count as plural, duration, exact, exitText, moment, percent, shell, visible } from "../format.ts";
+import type { Five, IdleData } from "../data.ts";
+import { code, h, replace, segmented, type Child } from "../dom.ts";
+import { duration, exact, percent, visible } from "../format.ts";
 import type { Mode, View } from "../modes.ts";
+import { fact, facts, modeOf, problems } from "../run.ts";
 import { bottomUp, effort, flat, hotPath, topDown, type Item } from "./tree.ts";
 
 /** Rows that are put into the document at once. */
@@ -37,16 +38,7 @@ const COLUMNS: readonly { key: Key; label: string; title: string; value: (i: Ite
 const CLASSES = ["work", "sync", "schedule", "idle", "neutral"] as const;
 const KINDS = ["", "inlined", "loop", "task", "thread", ""] as const;
 
-export const idle: Mode = {
-  id: "idle",
-  title: "Idleness",
-  present: (summary: Summary) => (summary.modes.idle?.runs.length ?? 0) > 0,
-  async mount(summary: Summary): Promise<View> {
-    const view = new IdleView(summary.modes.idle!.runs);
-    document.documentElement.dataset["ready"] = "";
-    return view;
-  },
-};
+export const idle: Mode = modeOf("idle", "Idleness", (runs) => new IdleView(runs));
 
 class IdleView implements View {
   readonly element = h("div", { class: "counts idleness" });
@@ -96,7 +88,7 @@ class IdleView implements View {
     this.run = this.runs[index]!;
     this.whole = Math.max(1, this.run.cores * this.run.span_ns);
     this.advice = new Map(this.run.advice.map(([name, word, sentence]) => [name, [word, sentence]]));
-    replace(this.answer, this.sentence(), this.facts(), this.problems());
+    replace(this.answer, this.sentence(), this.facts(), problems(this.run.problems));
     this.build();
   }
 
@@ -123,56 +115,23 @@ class IdleView implements View {
 
   private facts(): Child {
     const d = this.run;
-    const fact = (label: string, value: Child, title = ""): Child =>
-      value ? h("div", { class: "fact", title }, h("dt", null, label), h("dd", null, value)) : null;
-    const options = this.runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)} ${moment(r.started_unix_ms)}` }));
-    return h(
-      "div",
-      { class: "facts" },
-      this.runs.length > 1 ? choice("Run", options, String(this.runs.indexOf(d)), (v) => this.show(Number(v))) : null,
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          h("div", { class: "fact" }, h("dt", { class: "unseen" }, "Command"), h("dd", null, code(visible(shell(d.command), 300), { class: "command" }))),
-          fact("Ended", exitText(d.exit_code, d.exit_signal)),
-          fact("Wall", duration(d.wall_ns)),
-          fact("CPU", duration(d.cpu_ns)),
-          fact("Cores", exact(d.cores)),
-          fact("Threads", exact(d.threads)),
-          fact("Samples", `${exact(d.samples)} (${exact(d.lost)} lost)`),
-        ),
-      ),
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          fact("Work", this.share(d.total[0])),
-          fact("Synchronization", this.share(d.total[1])),
-          fact("Scheduling", this.share(d.total[2])),
-          fact("Idle", this.share(d.total[3])),
-          fact("Nobody running", this.share(d.nobody_ns), "No thread worked, or other programs had the cores"),
-          fact("Preempted", d.preempted_ns > this.whole / 50 ? this.share(d.preempted_ns) : null, "Part of nobody running: others had the core"),
-          fact("Blocked", duration(d.total[4])),
-          fact("Tasks below their creator", d.stitched === null ? null : percent(d.stitched)),
-        ),
-      ),
-    );
-  }
-
-  private problems(): Child {
-    const { problems } = this.run;
-    if (problems.length === 0) return null;
-    return h(
-      "details",
-      { class: "problems" },
-      h("summary", null, `⚠ ${plural(problems.length, "problem")}`),
-      h("ul", null, problems.map((p) => h("li", null, code(visible(p, 1000))))),
-    );
+    const more = [
+      fact("CPU", duration(d.cpu_ns)),
+      fact("Cores", exact(d.cores)),
+      fact("Threads", exact(d.threads)),
+      fact("Samples", `${exact(d.samples)} (${exact(d.lost)} lost)`),
+    ];
+    const others = [
+      fact("Work", this.share(d.total[0])),
+      fact("Synchronization", this.share(d.total[1])),
+      fact("Scheduling", this.share(d.total[2])),
+      fact("Idle", this.share(d.total[3])),
+      fact("Nobody running", this.share(d.nobody_ns), "No thread worked, or other programs had the cores"),
+      fact("Preempted", d.preempted_ns > this.whole / 50 ? this.share(d.preempted_ns) : null, "Part of nobody running: others had the core"),
+      fact("Blocked", duration(d.total[4])),
+      fact("Tasks below their creator", d.stitched === null ? null : percent(d.stitched)),
+    ];
+    return facts(this.runs, d, (i) => this.show(i), more, others);
   }
 
   private build(): void {

@@ -2,10 +2,11 @@
 // end, and the speedup that can be had.
 
 import { Chart, type Series } from "../chart.ts";
-import type { SpanData, Summary } from "../data.ts";
+import type { SpanData } from "../data.ts";
 import { choice, code, h, replace, segmented, type Child } from "../dom.ts";
-import { basename, count as plural, duration, exact, exitText, moment, percent, shell, si, trimZeros, visible } from "../format.ts";
+import { basename, count as plural, duration, exact, percent, si, trimZeros, visible } from "../format.ts";
 import type { Mode, View } from "../modes.ts";
+import { fact, facts, modeOf, problems, searchBox, sortHead } from "../run.ts";
 import { COLUMNS, sites, sorted, type Column, type Site } from "./rows.ts";
 
 /** Rows that are put into the document; a search finds the others. */
@@ -20,31 +21,14 @@ const SHAPES: readonly { value: Shape; label: string; title: string }[] = [
   { value: "source", label: "Source", title: "The lines around a call site" },
 ];
 
-export const span: Mode = {
-  id: "span",
-  title: "Span",
-  present: (summary: Summary) => (summary.modes.span?.runs.length ?? 0) > 0,
-  async mount(summary: Summary): Promise<View> {
-    const view = new SpanView(summary.modes.span!.runs);
-    document.documentElement.dataset["ready"] = "";
-    return view;
-  },
-};
+export const span: Mode = modeOf("span", "Span", (runs) => new SpanView(runs));
 
 class SpanView implements View {
   readonly element = h("div", { class: "counts span" });
   readonly tabs = h("nav", { class: "views", "aria-label": "Views" });
   private readonly answer = h("section", { class: "answer", "aria-label": "Summary" });
   private readonly content = h("section", { class: "functions", "aria-label": "Call sites" });
-  private readonly search = h("input", {
-    type: "search",
-    placeholder: "Search places and functions…",
-    "aria-label": "Search",
-    "aria-keyshortcuts": "/",
-    autocomplete: "off",
-    spellcheck: "false",
-    oninput: () => this.draw(),
-  });
+  private readonly search = searchBox("Search places and functions…", () => this.draw());
   private readonly shapes = segmented("View", SHAPES, "sites", (v) => this.turn(v));
   private run: SpanData;
   private all: readonly Site[] = [];
@@ -69,23 +53,20 @@ class SpanView implements View {
         this.draw();
       },
     );
-    const finder = h("div", { class: "finder" }, this.shapes, columns, h("div", { class: "searchbox" }, this.search, h("kbd", { "aria-hidden": "true" }, "/")));
+    const finder = h("div", { class: "finder" }, this.shapes, columns, this.search.box);
     this.element.append(this.answer, finder, this.content);
     this.show(0);
   }
 
   key(event: KeyboardEvent): void {
-    if (event.key === "/") {
-      event.preventDefault();
-      this.search.focus();
-    }
+    this.search.key(event);
   }
 
   private show(index: number): void {
     this.run = this.runs[index]!;
     this.all = sites(this.run);
     this.site = sorted(this.all, "share", true)[0] ?? null;
-    replace(this.answer, this.sentence(), this.facts(), this.problems());
+    replace(this.answer, this.sentence(), this.facts(), problems(this.run.problems));
     this.draw();
   }
 
@@ -118,53 +99,21 @@ class SpanView implements View {
 
   private facts(): Child {
     const d = this.run;
-    const fact = (label: string, value: Child, title = ""): Child => (value ? h("div", { class: "fact", title }, h("dt", null, label), h("dd", null, value)) : null);
-    const options = this.runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)} ${moment(r.started_unix_ms)}` }));
-    return h(
-      "div",
-      { class: "facts" },
-      this.runs.length > 1 ? choice("Run", options, String(this.runs.indexOf(d)), (v) => this.show(Number(v))) : null,
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          h("div", { class: "fact" }, h("dt", { class: "unseen" }, "Command"), h("dd", null, code(visible(shell(d.command), 300), { class: "command" }))),
-          fact("Ended", exitText(d.exit_code, d.exit_signal)),
-          fact("Wall", duration(d.wall_ns)),
-          fact("CPU", duration(d.cpu_ns)),
-          fact("Runtime", d.model),
-          fact("Threads", exact(d.threads)),
-        ),
-      ),
-      h(
-        "div",
-        { class: "run" },
-        h(
-          "dl",
-          null,
-          fact("Work", this.cost(d.work), "The cost of everything that the program did"),
-          fact("Span", this.cost(d.span), "The longest chain of things that must follow each other"),
-          fact("Burdened span", this.cost(d.burdened_span), "The span when every fork costs what handing over a task costs"),
-          fact("Hand-over", this.cost(d.burden), "What it costs to give a task to another processor"),
-          fact("Forks", exact(d.spawns)),
-          fact("Costs", d.unit === "ns" ? "time" : d.unit),
-          fact("Strands repaired", d.repaired > 0 ? exact(d.repaired) : null, "Time lost to preemption was taken off these"),
-        ),
-      ),
-    );
-  }
-
-  private problems(): Child {
-    const { problems } = this.run;
-    if (problems.length === 0) return null;
-    return h(
-      "details",
-      { class: "problems" },
-      h("summary", null, `⚠ ${plural(problems.length, "problem")}`),
-      h("ul", null, problems.map((p) => h("li", null, code(visible(p, 1000))))),
-    );
+    const more = [
+      fact("CPU", duration(d.cpu_ns)),
+      fact("Runtime", d.model),
+      fact("Threads", exact(d.threads)),
+    ];
+    const others = [
+      fact("Work", this.cost(d.work), "The cost of everything that the program did"),
+      fact("Span", this.cost(d.span), "The longest chain of things that must follow each other"),
+      fact("Burdened span", this.cost(d.burdened_span), "The span when every fork costs what handing over a task costs"),
+      fact("Hand-over", this.cost(d.burden), "What it costs to give a task to another processor"),
+      fact("Forks", exact(d.spawns)),
+      fact("Costs", d.unit === "ns" ? "time" : d.unit),
+      fact("Strands repaired", d.repaired > 0 ? exact(d.repaired) : null, "Time lost to preemption was taken off these"),
+    ];
+    return facts(this.runs, d, (i) => this.show(i), more, others);
   }
 
   private draw(): void {
@@ -197,30 +146,15 @@ class SpanView implements View {
   }
 
   private table(): Child {
-    const query = this.search.value.trim().toLowerCase();
+    const query = this.search.input.value.trim().toLowerCase();
     const found = this.all.filter((s) => query === "" || s.text.includes(query));
     const shown = sorted(found, this.sort.key, this.sort.descending).slice(0, ROWS_MAX);
     const columns = COLUMNS.filter((c) => c.main || this.every);
-    const head = (key: string, label: string, title: string, numeric: boolean): Child => {
-      const here = this.sort.key === key;
-      return h(
-        "th",
-        { scope: "col", class: numeric ? "numeric" : null, "aria-sort": here ? (this.sort.descending ? "descending" : "ascending") : "none" },
-        h(
-          "button",
-          {
-            type: "button",
-            title,
-            onclick: () => {
-              this.sort = { key, descending: here ? !this.sort.descending : numeric };
-              this.draw();
-            },
-          },
-          label,
-          h("span", { class: "arrow", "aria-hidden": "true" }, here ? (this.sort.descending ? " ↓" : " ↑") : ""),
-        ),
-      );
-    };
+    const head = (key: string, label: string, title: string, numeric: boolean): Child =>
+      sortHead({ key, label, title, numeric }, this.sort, (sort) => {
+        this.sort = sort;
+        this.draw();
+      });
     return [
       h(
         "div",
