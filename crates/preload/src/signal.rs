@@ -25,6 +25,12 @@ static RESERVED: AtomicI32 = AtomicI32::new(0);
 static SHADOW_HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static SHADOW_FLAGS: AtomicU32 = AtomicU32::new(0);
 
+/// What waits until our handler is done: every signal that no instruction raises. A handler of the program, or
+/// the cancellation of a thread (signal 32, which `sigfillset` leaves out), would unwind or jump out of the
+/// middle of ours and leave it unfinished for ever.
+const ASYNCHRONOUS: u64 =
+    !(bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGFPE) | bit(libc::SIGILL) | bit(libc::SIGTRAP));
+
 /// The signal that is ours, 0 if none.
 #[inline]
 pub fn reserved() -> i32 {
@@ -41,9 +47,11 @@ pub fn reserve(candidates: impl Iterator<Item = i32>, handler: Handler) -> Optio
         if code != 0 || old.sa_sigaction != libc::SIG_DFL {
             continue;
         }
-        // SAFETY: as above; an all-zero mask is the empty set.
+        // SAFETY: as above.
         let mut new: libc::sigaction = unsafe { zeroed() };
         new.sa_sigaction = handler as *const () as usize;
+        // SAFETY: a `sigset_t` begins with the kernel's eight bytes.
+        unsafe { (&raw mut new.sa_mask).cast::<u64>().write(ASYNCHRONOUS) };
         new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         // SAFETY: the handler has the three-argument form that `SA_SIGINFO` asks for.
         if unsafe { real::sigaction(number, &raw mut new as Ptr, ptr::null_mut()) } == 0 {
@@ -130,6 +138,6 @@ pub(crate) unsafe fn without_reserved(set: Ptr) -> MaybeUninit<libc::sigset_t> {
     copy
 }
 
-fn bit(number: i32) -> u64 {
-    if (1..=64).contains(&number) { 1 << (number - 1) } else { 0 }
+const fn bit(number: i32) -> u64 {
+    if 1 <= number && number <= 64 { 1 << (number - 1) } else { 0 }
 }

@@ -121,8 +121,19 @@ fn a_program_that_is_particular_about_signals() {
 
 #[test]
 fn threads_forks_and_execs() {
+    undisturbed("churn.c");
+}
+
+/// A cancellation that comes while the handler of samples runs waits for its end.
+#[test]
+fn cancelled_while_sampled() {
+    undisturbed("cancel.c");
+}
+
+/// The program prints the same with many samples as with none.
+fn undisturbed(source: &str) {
     let bench = Bench::new();
-    let Some(program) = bench.compile("gcc", "-O2", "churn.c", "churn") else { return };
+    let Some(program) = bench.compile("gcc", "-O2", source, "program") else { return };
     let native = text(&run(&program, &[], None, &[]));
     for backend in ["perf", "timer"] {
         let variables = [("FARSIGHT_CCT_BACKEND", backend), ("FARSIGHT_CCT_PERIOD_NS", "50000")];
