@@ -542,13 +542,7 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         }
     } else if s == sig::TRAP && info.code == SI_TKILL && handback::is_gathering() {
         st.leaving.called = true;
-        st.pend = 1;
-        uc.mask = !sig::SYNC;
-        if !in_engine {
-            shared.lock.lock().deliver_in_cache(st, uc);
-        } else if leaving(pc) {
-            shared.lock.lock().deliver_leaving(st, uc);
-        }
+        pend(shared, st, uc, in_engine);
     } else if st.signals.queued != 0 {
         // A second one got past the mask: the program's mask was restored just after the first was queued, or it is
         // one of the synchronous signals, sent by a process. The kernel keeps it for us, blocked this time.
@@ -557,16 +551,21 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
     } else {
         st.signals.queued = s;
         st.signals.info = *info;
-        st.pend = 1;
-        uc.mask = !sig::SYNC;
-        if !in_engine {
-            shared.lock.lock().deliver_in_cache(st, uc);
-        } else if leaving(pc) {
-            shared.lock.lock().deliver_leaving(st, uc);
-        }
+        pend(shared, st, uc, in_engine);
     }
     if st.leaving.parked {
         handback::leave(shared, st);
+    }
+}
+
+/// Something waits for this thread: it gets it here if its state is the program's, or where it next leaves the engine.
+fn pend<C: Client>(shared: &Shared<C>, st: &mut ThreadState, uc: &mut UContext, in_engine: bool) {
+    st.pend = 1;
+    uc.mask = !sig::SYNC;
+    if !in_engine {
+        shared.lock.lock().deliver_in_cache(st, uc);
+    } else if leaving(uc.rip) {
+        shared.lock.lock().deliver_leaving(st, uc);
     }
 }
 

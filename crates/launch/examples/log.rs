@@ -6,14 +6,7 @@ fn main() {
     let blob = std::fs::read(args.remove(0)).expect("blob");
     let mut number = || -> u32 { args.remove(0).to_str().and_then(|s| s.parse().ok()).expect("a number") };
     let (flags, print) = (number(), number());
-    let spec = launch::Spec {
-        command: &args,
-        blob: &blob,
-        flags,
-        fixed_bytes: wire::log::FIXED_BYTES,
-        prepare: &launch::log::prepare,
-        duration: None,
-    };
+    let spec = launch::log::spec(&args, &blob, flags);
     match launch::run(&spec) {
         Ok(o) => {
             let (events, lost) = launch::log::read(&o.results);

@@ -58,14 +58,7 @@ fn compare(root: &Path, builder: &Builder, name: &str) {
     let command: Vec<OsString> = case.command(builder).unwrap().into_iter().map(Into::into).collect();
     let text: Vec<String> = command.iter().map(|c| c.to_str().expect("plain text").to_owned()).collect();
     let stepped = stepper::step::trace(|p| Command::new(p), &text).unwrap();
-    let spec = launch::Spec {
-        command: &command,
-        blob: runtimes::LOG,
-        flags: 0,
-        fixed_bytes: wire::log::FIXED_BYTES,
-        prepare: &launch::log::prepare,
-        duration: None,
-    };
+    let spec = launch::log::spec(&command, runtimes::LOG, 0);
     let outcome = launch::run(&spec).unwrap();
     assert_eq!(outcome.ended.shell_code(), stepped.exit, "{name}: exit status");
     let (events, lost) = launch::log::read(&outcome.results);

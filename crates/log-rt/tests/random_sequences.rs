@@ -68,14 +68,7 @@ fn run_under(what: &std::ffi::OsStr) {
     let command: Vec<OsString> = words.map(OsString::from).collect();
     let flags = wire::boot::flags::WATCH_FLAGS;
     let spec = match tool {
-        "log" => launch::Spec {
-            command: &command,
-            blob: runtimes::LOG,
-            flags,
-            fixed_bytes: wire::log::FIXED_BYTES,
-            prepare: &launch::log::prepare,
-            duration: None,
-        },
+        "log" => launch::log::spec(&command, runtimes::LOG, flags),
         _ => launch::Spec {
             command: &command,
             blob: runtimes::COUNT,

@@ -108,7 +108,7 @@ fn the_line_that_takes_the_time_is_worth_it() {
     let first = result_of(&document, &line_of("serial.c", "first")).expect("the hot line has a result");
     assert_eq!(first["function"], "main");
     assert!(is_estimated(first), "{first}");
-    assert!(!first["curve"].as_array().unwrap().is_empty(), "{first}");
+    assert_eq!(first["curve"].as_array().unwrap().len(), 4, "all levels were tried: {first}");
 }
 
 #[test]
@@ -361,12 +361,13 @@ fn known_well_enough_is_enough_and_jsonl_keeps_it() {
     let bench = Bench::new();
     let Some(program) = bench.compile("serial.c", &["-g"]) else { return };
     let flags = &["--until", "ci<400%", "-o", "p.farsight"];
-    let (output, document) = bench.causal(flags, &program, &["30000", "300000", "100000"]);
+    let (output, document) = bench.causal(flags, &program, &["60000", "300000", "100000"]);
     assert!(output.status.success());
-    assert_eq!(document["progress_points"][0]["visits"], 30000, "the program went on to its end");
-    let (_, whole) = bench.causal(&[], &program, &["30000", "300000", "100000"]);
+    assert_eq!(document["progress_points"][0]["visits"], 60000, "the program went on to its end");
+    // Asked for so little, it stops after some ten experiments of many times as many.
+    let (_, whole) = bench.causal(&[], &program, &["60000", "300000", "100000"]);
     let experiments = |d: &Value| d["experiments"].as_u64().unwrap();
-    assert!(experiments(&document) <= experiments(&whole), "{document} {whole}");
+    assert!(experiments(&document) < experiments(&whole), "{document} {whole}");
     let farsight = |args: &[&str]| {
         let output = Command::new(FARSIGHT).current_dir(bench.folder.path()).args(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));

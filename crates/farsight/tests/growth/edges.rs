@@ -109,17 +109,7 @@ fn interrupting_gives_the_profile_so_far() {
     let program = Program::build(&["endless.c"], &["-O1", "-g"]);
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
-    let mut child = Command::new("env")
-        .args([
-            "--default-signal=INT",
-            env!("CARGO_BIN_EXE_farsight"),
-            "growth",
-            "-q",
-            "-o",
-            "/dev/null",
-            "--json",
-        ])
-        .arg(&json)
+    let mut child = crate::profiled::growth(&json)
         .arg("--")
         .arg(program.path())
         .stdout(Stdio::piped())

@@ -62,29 +62,20 @@ impl Program {
     }
 }
 
-/// Profiles any command, at the same addresses each time: what fails once fails always. Who runs the tests may ignore
-/// SIGINT, which would be inherited.
+/// `farsight growth` that writes its result to `json` and nothing else; flags, `--` and the command are to follow. At the
+/// same addresses each time: what fails once fails always. Who runs the tests may ignore SIGINT, which would be inherited.
+pub fn growth(json: &Path) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", "setarch", "-R", env!("CARGO_BIN_EXE_farsight")]);
+    command.args(["growth", "-q", "-o", "/dev/null", "--json"]).arg(json);
+    command
+}
+
+/// Profiles any command.
 pub fn profile(flags: &[&str], command: &[&str]) -> Profiled {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
-    let output = Command::new("env")
-        .args([
-            "--default-signal=INT",
-            "setarch",
-            "-R",
-            env!("CARGO_BIN_EXE_farsight"),
-            "growth",
-            "-q",
-            "-o",
-            "/dev/null",
-            "--json",
-        ])
-        .arg(&json)
-        .args(flags)
-        .arg("--")
-        .args(command)
-        .output()
-        .unwrap();
+    let output = growth(&json).args(flags).arg("--").args(command).output().unwrap();
     let text = std::fs::read_to_string(&json)
         .unwrap_or_else(|e| panic!("no result ({e}): {}", String::from_utf8_lossy(&output.stderr)));
     Profiled { document: serde_json::from_str(&text).unwrap(), output }

@@ -99,14 +99,7 @@ fn compare(args: &[&str]) -> Compared {
 
     let command: Vec<OsString> =
         std::iter::once(program.path().into()).chain(args.iter().map(OsString::from)).collect();
-    let spec = launch::Spec {
-        command: &command,
-        blob: runtimes::LOG,
-        flags: 0,
-        fixed_bytes: wire::log::FIXED_BYTES,
-        prepare: &launch::log::prepare,
-        duration: None,
-    };
+    let spec = launch::log::spec(&command, runtimes::LOG, 0);
     let outcome = launch::run(&spec).unwrap();
     assert_eq!(outcome.ended.shell_code(), 0);
     let (events, lost) = launch::log::read(&outcome.results);
