@@ -97,6 +97,12 @@ impl Earning {
         self.aim(shared, paid, now_ns);
     }
 
+    /// In a forked child: the bit is one of the parent's memory.
+    pub fn forget(&self) {
+        self.bit.set(0);
+        self.balance_ns.set(0);
+    }
+
     /// The bit of this thread among those that earn.
     #[inline(always)]
     pub fn bit(&self) -> u64 {

@@ -140,6 +140,11 @@ impl Ledger {
         shared.counts.running.fetch_add(1, Relaxed);
     }
 
+    /// In a forked child, before it begins: the parent's memory is not its own.
+    pub fn forked(&self) {
+        self.earning.forget();
+    }
+
     /// The thread ends, after debts are served.
     pub fn end(&self, shared: &Shared) {
         self.settle(shared, Place::Hook);

@@ -16,10 +16,10 @@ use crate::{pause, shared};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
     AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind,
-    process, sys, thread,
+    process, seat, sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
-use wire::causal::{Shared, ThreadCell, epoch, flags, pack, state};
+use wire::causal::{Shared, ThreadCell, VARIABLE, epoch, flags, pack, state};
 
 /// Longest wait for the experimenter's go, in steps of 100 us.
 const GO_STEPS_MAX: u32 = 100_000;
@@ -36,6 +36,8 @@ pub struct Local {
 }
 
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
+/// Cells of threads handed out.
+static CELLS: AtomicU32 = AtomicU32::new(0);
 
 impl Hooks for Causal {
     type Local = Local;
@@ -76,6 +78,10 @@ impl Hooks for Causal {
         }
         shared.state.store(state::RUNNING, Release);
         true
+    }
+
+    fn keep_preload() -> bool {
+        seat::is_followed(VARIABLE)
     }
 
     #[inline(always)]
@@ -178,10 +184,19 @@ impl Hooks for Causal {
         woken::leave_word(unsafe { libc::pthread_self() } as usize, shared.global_at(pause::now_ns()));
     }
 
-    fn forked(_: Option<&Thread<Local>>) -> AfterFork {
+    fn forked(thread: Option<&Thread<Local>>) -> AfterFork {
         thread::for_each::<Self>(|thread| thread.local().sampler.forked());
-        shared::cut_off();
-        AfterFork::Leave
+        let (Some(shared), Some(thread)) = (shared::move_to_own(), thread) else {
+            shared::cut_off();
+            return AfterFork::Leave;
+        };
+        woken::forget();
+        shared.pid.store(sys::getpid(), Relaxed);
+        shared.counts.threads.store(CELLS.load(Relaxed), Relaxed);
+        thread.local().ledger.forked();
+        Self::thread_started(thread, Origin::Main);
+        shared.state.store(state::RUNNING, Release);
+        AfterFork::Follow
     }
 
     fn unloading(closed: bool) {
@@ -317,11 +332,10 @@ fn listens(kind: WaitKind) -> bool {
 
 /// A cell for a new slot: a shared one while there are any, then one that nobody looks at.
 fn cell() -> *mut ThreadCell {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
     static SPARE: preload::arena::Arena = preload::arena::Arena::new();
     const SPARE_BYTES: usize = 1 << 30;
     if let Some(shared) = shared::get() {
-        let at = NEXT.fetch_add(1, Relaxed);
+        let at = CELLS.fetch_add(1, Relaxed);
         if let Some(cell) = shared.threads.get(at as usize) {
             shared.counts.threads.fetch_max(at + 1, Relaxed);
             return &raw const *cell as *mut ThreadCell;

@@ -2,7 +2,7 @@
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
-use preload::sys;
+use preload::{seat, sys};
 use wire::causal::{BYTES, Shared, VARIABLE, VERSION};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
@@ -14,34 +14,45 @@ pub fn get() -> Option<&'static Shared> {
     unsafe { SHARED.load(Relaxed).as_ref() }
 }
 
-/// Maps the file that the environment names, and takes the variable away. Before `main`.
+/// Maps the file that the environment leads to. Before `main`.
 pub fn open() -> Option<&'static Shared> {
-    let mut name = [0u8; 32];
-    name.get_mut(..VARIABLE.len())?.copy_from_slice(VARIABLE.as_bytes());
-    // SAFETY: a terminated name; before `main`, in the only thread, nobody changes the environment.
-    let path = unsafe { libc::getenv(name.as_ptr().cast()) };
-    if path.is_null() {
-        return None;
-    }
-    let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-    // SAFETY: a terminated path.
-    let opened = unsafe { sys::raw(libc::SYS_open, [path as usize, flags, 0, 0, 0, 0]) };
-    // SAFETY: as above; what `path` points to is not used any more.
-    unsafe { libc::unsetenv(name.as_ptr().cast()) };
-    let fd = opened.ok()? as i32;
-    let mapped = sys::map_shared(fd, BYTES);
-    sys::close(fd);
-    let shared = mapped.ok()?.cast::<Shared>();
-    // SAFETY: the experimenter has given the file the whole length; all fields are atomics.
-    let view = unsafe { &*shared };
-    if view.version.load(Acquire) != VERSION {
-        return None;
-    }
-    SHARED.store(shared, Release);
-    Some(view)
+    let shared = map(seat::open(VARIABLE)?)?;
+    SHARED.store(ptr::from_ref(shared).cast_mut(), Release);
+    Some(shared)
 }
 
-/// In a forked child: what it does must not reach the parent's experimenter. The program goes on incrementing
+fn map(fd: i32) -> Option<&'static Shared> {
+    let mapped = sys::map_shared(fd, BYTES);
+    sys::close(fd);
+    // SAFETY: the experimenter has given the file the whole length; all fields are atomics.
+    let shared = unsafe { &*mapped.ok()?.cast::<Shared>() };
+    (shared.version.load(Acquire) == VERSION).then_some(shared)
+}
+
+/// In a forked child that is followed: memory of its own takes the place of the parent's, at the same address, because
+/// the program goes on incrementing counters there. Its progress points are known already.
+pub fn move_to_own() -> Option<&'static Shared> {
+    let old = get()?;
+    let new = map(seat::open_forked()?)?;
+    let known = old.counts.points.load(Acquire);
+    for (from, to) in old.points.iter().zip(&new.points).take(known as usize) {
+        to.name_len.store(from.name_len.load(Relaxed), Relaxed);
+        for (from, to) in from.name.iter().zip(&to.name) {
+            to.store(from.load(Relaxed), Relaxed);
+        }
+        to.end.store(from.end.load(Relaxed), Relaxed);
+        to.kind.store(from.kind.load(Relaxed), Relaxed);
+    }
+    new.counts.points.store(known, Release);
+    let (from, to) = (ptr::from_ref(new) as usize, ptr::from_ref(old) as usize);
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+    // SAFETY: both are our own mappings of this length, in a process with one thread; what was behind `old` stays
+    // valid atomics, and `new` is not used any more.
+    unsafe { sys::raw(libc::SYS_mremap, [from, BYTES, BYTES, flags, to, 0]) }.ok()?;
+    Some(old)
+}
+
+/// In a forked child that is not: what it does must not reach the parent's experimenter. The program goes on incrementing
 /// counters at the same addresses, so private memory takes their place.
 pub fn cut_off() {
     let at = SHARED.swap(ptr::null_mut(), AcqRel);

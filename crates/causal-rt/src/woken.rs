@@ -54,6 +54,13 @@ fn place(object: usize) -> &'static AtomicU64 {
     &WORDS[hash as usize % PLACES]
 }
 
+/// In a forked child: words of the parent's experiments mean nothing in its own.
+pub fn forget() {
+    WORDS.iter().for_each(|word| word.store(0, Relaxed));
+    OUTPUT_GLOBAL.store(0, Relaxed);
+    LISTENERS.store(0, Relaxed);
+}
+
 /// The calling thread is about to wake others.
 pub fn leave_word(object: usize, global: u64) {
     place(object).store(global, Release);

@@ -8,6 +8,7 @@
 //! code       addresses that samples met -> targets: files, lines, inlined functions, scope
 //! points     progress points of every kind, read at one instant
 //! design     what to try next
+//! children   processes that the program makes, where they are followed
 //! session    one run of the program: experiments from start to end
 //! random     a small generator: experiments must be random, runs repeatable
 //! ```
@@ -17,12 +18,14 @@
 //! - Selection is random and never depends on the outcome of the experiment that is running.
 #![forbid(unsafe_code)]
 
+mod children;
 pub mod code;
 mod design;
 mod points;
 mod random;
 mod session;
 
+pub use children::Child;
 pub use design::{Fixed, LEVELS_PERMILLE};
 pub use points::{PointSpec, SpecError};
 pub use session::{Config, Finished, SessionError, run};

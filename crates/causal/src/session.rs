@@ -8,15 +8,17 @@
 //! of visits. The cool-off lets queues settle; debts are void at once, because the next epoch starts without any.
 
 use std::ffi::OsString;
-use std::sync::atomic::Ordering::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use launch::preloaded::{Preload, Running};
-use launch::{LaunchError, Usage};
+use launch::{LaunchError, Results, Usage};
 use profile::causal::{Backend, By, Causal, Experiment, Progress, SampleCounts};
 use symbols::Scope;
 use wire::causal::{self as wired, Shared, control, delay_ns, doing, epoch, flags, pack, state};
 
+use crate::children::{Child, Children};
 use crate::code::Code;
 use crate::design::{Candidate, Choice, Design, Fixed};
 use crate::points::{PointSpec, Points, Reading, SpecError};
@@ -43,6 +45,7 @@ const COUNT_EVERY: Duration = Duration::from_micros(1000);
 const TERMINATION: Duration = Duration::from_secs(5);
 
 /// What to run, and how.
+#[derive(Clone)]
 pub struct Config<'a> {
     /// Program and arguments.
     pub command: &'a [OsString],
@@ -66,6 +69,8 @@ pub struct Config<'a> {
     pub warmup: Duration,
     /// Time after which the program is ended.
     pub duration: Option<Duration>,
+    /// Whether the program's children are experimented on, too.
+    pub follow: bool,
     /// For the choice of experiments.
     pub seed: u64,
 }
@@ -87,36 +92,74 @@ pub struct Finished {
     pub causal: Causal,
     /// How the program ended.
     pub usage: Usage,
+    /// Whether it still ran when the first program ended.
+    pub cut_off: bool,
     /// What is missing or doubtful.
     pub problems: Vec<String>,
 }
 
-/// Runs the program and experiments on it. `enough` is asked now and then whether to stop.
-pub fn run(config: &Config<'_>, mut enough: impl FnMut(&Causal) -> bool) -> Result<Finished, SessionError> {
+/// Runs the program and experiments on it. `enough` is asked now and then whether to stop. Children that are followed
+/// are experimented on likewise, each by itself, until they end or the program does.
+pub fn run(
+    config: &Config<'_>,
+    mut enough: impl FnMut(&Causal) -> bool,
+) -> Result<(Finished, Vec<Child>), SessionError> {
     let preload = Preload {
         command: config.command,
         library: config.library,
         variable: wired::VARIABLE,
         shared_bytes: wired::BYTES as u64,
+        follow: config.follow,
     };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let running = preload.start(|results| {
-        let shared: &Shared = results.view();
-        shared.version.store(wired::VERSION, Relaxed);
-        let timer = if config.timer { flags::TIMER } else { 0 };
-        shared.flags.store(timer | flags::WAIT, Relaxed);
-        shared.period_ns.store(config.period_ns, Relaxed);
-        shared.cores.store(cores, Relaxed);
-        shared.hot.global.store(pack(1, 0), Relaxed);
-        shared.hot.control.store(control(1, 0, 0), Release);
-    })?;
-    let mut session = Session::new(config, running);
-    session.begin()?;
-    session.experiment(&mut enough);
-    session.finish()
+    let (running, seats) = preload.start(&|results| prepare(config, results))?;
+    let orders = Arc::new(Orders::default());
+    let session = Session::new(config, running, Arc::clone(&orders));
+    let Some(seats) = seats else {
+        return Ok((session.run(&mut enough)?, Vec::new()));
+    };
+    let children = Children::new(config, seats, session.running.pid(), orders);
+    std::thread::scope(|scope| {
+        let usher = scope.spawn(|| children.receive(scope));
+        let finished = session.run(&mut enough);
+        children.end();
+        let problems = usher.join().unwrap_or_default();
+        finished.map(|mut finished| {
+            finished.problems.extend(problems);
+            finished
+        })
+    })
+    .map(|finished| (finished, children.done()))
 }
 
-struct Session<'a> {
+/// What the runtime finds when it starts.
+pub(crate) fn prepare(config: &Config<'_>, results: &Results) {
+    let shared: &Shared = results.view();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    shared.version.store(wired::VERSION, Relaxed);
+    let timer = if config.timer { flags::TIMER } else { 0 };
+    shared.flags.store(timer | flags::WAIT, Relaxed);
+    shared.period_ns.store(config.period_ns, Relaxed);
+    shared.cores.store(cores, Relaxed);
+    shared.hot.global.store(pack(1, 0), Relaxed);
+    shared.hot.control.store(control(1, 0, 0), Release);
+}
+
+/// What a session is told from outside.
+#[derive(Default)]
+pub(crate) struct Orders {
+    /// Its process has become another program.
+    pub superseded: AtomicBool,
+    /// The first program has ended.
+    pub over: AtomicBool,
+}
+
+impl Orders {
+    fn stop(&self) -> bool {
+        self.superseded.load(Relaxed) || self.over.load(Relaxed)
+    }
+}
+
+pub(crate) struct Session<'a> {
     config: &'a Config<'a>,
     running: Running,
     code: Code,
@@ -134,10 +177,13 @@ struct Session<'a> {
     learnt_backend: bool,
     /// What the run as a whole tried, for end-to-end.
     whole: Option<Choice>,
+    orders: Arc<Orders>,
+    is_child: bool,
+    cut_off: bool,
 }
 
 impl<'a> Session<'a> {
-    fn new(config: &'a Config<'a>, running: Running) -> Self {
+    pub(crate) fn new(config: &'a Config<'a>, running: Running, orders: Arc<Orders>) -> Self {
         let code = Code::new(running.pid(), running.program(), config.by, config.scope.clone());
         Session {
             config,
@@ -154,7 +200,22 @@ impl<'a> Session<'a> {
             slowest: None,
             learnt_backend: false,
             whole: None,
+            orders,
+            is_child: false,
+            cut_off: false,
         }
+    }
+
+    /// On a child: places that it does not have are no error, it was not made for them.
+    pub(crate) fn of_child(config: &'a Config<'a>, running: Running, orders: Arc<Orders>) -> Self {
+        Session { is_child: true, ..Session::new(config, running, orders) }
+    }
+
+    /// From the start to the end.
+    pub(crate) fn run(mut self, enough: &mut dyn FnMut(&Causal) -> bool) -> Result<Finished, SessionError> {
+        self.begin()?;
+        self.experiment(enough);
+        self.finish()
     }
 
     fn shared(&self) -> &Shared {
@@ -174,6 +235,11 @@ impl<'a> Session<'a> {
         if self.config.end_to_end.is_some() {
             self.points.add_end_to_end();
         }
+        if let (Err(error), true) = (&added, self.is_child) {
+            self.problems.push(format!("{}: {error}", self.running.program().display()));
+            self.shared().go.store(1, Release);
+            return Ok(());
+        }
         if added.is_err() {
             self.running.signal(9);
             while !self.wait(Duration::from_millis(100)) {}
@@ -186,6 +252,11 @@ impl<'a> Session<'a> {
     fn wait(&mut self, time: Duration) -> bool {
         let until = Instant::now() + time;
         loop {
+            if self.ended.is_none() && self.is_child && self.orders.stop() {
+                let ended = self.running.wait(Duration::ZERO).ok().flatten();
+                self.cut_off = ended.is_none() && !self.orders.superseded.load(Relaxed);
+                self.ended = Some(ended.unwrap_or_else(|| self.running.seen()));
+            }
             if self.ended.is_some() {
                 return true;
             }
@@ -227,7 +298,7 @@ impl<'a> Session<'a> {
             return;
         }
         let mut until_asked = 8;
-        while self.ended.is_none() {
+        while self.ended.is_none() && !self.orders.stop() {
             let choice = if self.points.len() == 0 {
                 None // nothing to measure progress by, yet
             } else {
@@ -499,7 +570,7 @@ impl<'a> Session<'a> {
                     .into(),
             ),
             state::FAILED => problems.push("the runtime could not start; it said why".into()),
-            state::EXECUTED => {
+            state::EXECUTED if !self.config.follow => {
                 problems.push("the program executed another one, which was not profiled".into());
             }
             _ => {}
@@ -525,7 +596,7 @@ impl<'a> Session<'a> {
                     .into(),
             );
         }
-        Ok(Finished { causal: self.causal, usage, problems })
+        Ok(Finished { causal: self.causal, usage, cut_off: self.cut_off, problems })
     }
 
     fn record_the_whole(&mut self, choice: Choice, usage: &Usage) {

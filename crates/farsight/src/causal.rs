@@ -65,6 +65,9 @@ pub struct Args {
     /// Sample by timers even where perf events are permitted
     #[arg(long)]
     timer: bool,
+    /// Also experiment on children (forked, and programs that they or the program execute), each by itself
+    #[arg(long)]
+    follow: bool,
     /// Make the same random choices again
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -82,7 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let recording = args.mode.begin("causal")?;
     let points = specs(args)?;
     let seed = args.seed.unwrap_or_else(crate::started::now_unix_ns);
-    let mut runs: Vec<Run> = Vec::new();
+    let (mut runs, mut followed): (Vec<Run>, Vec<Run>) = Default::default();
     let mut so_far: Option<Causal> = None;
     for number in 0..args.runs.max(1) {
         let whole = args.end_to_end.then(|| choose_whole(so_far.as_ref(), number, seed, args));
@@ -101,6 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             timer: args.timer,
             warmup: args.warmup,
             duration: args.duration,
+            follow: args.follow,
             seed: seed.wrapping_add(u64::from(number)),
         };
         let before = so_far.clone();
@@ -108,7 +112,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let all = Causal::combined(before.iter().chain([now]));
             args.until.zip(all).is_some_and(|(wanted, all)| is_known(&all, wanted))
         };
-        let finished = causal::run(&config, known_well).map_err(failure)?;
+        let (finished, children) = causal::run(&config, known_well).map_err(failure)?;
         so_far = Causal::combined(so_far.iter().chain([&finished.causal]));
         let mut run = recording.run(Data::Causal(finished.causal))?;
         run.exit = mode::exit_of(finished.usage.ended);
@@ -116,13 +120,53 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         run.cpu_ns = finished.usage.cpu_ns;
         run.problems = finished.problems;
         let interrupted = matches!(finished.usage.ended, launch::Ended::Signal(SIGINT | SIGQUIT));
+        let (worth, idle): (Vec<_>, Vec<_>) =
+            children.into_iter().partition(|child| !child.finished.causal.experiments.is_empty());
+        if !idle.is_empty() {
+            run.problems.push(without_experiments(&idle));
+        }
         runs.push(run);
+        for child in worth {
+            followed.push(of_child(&recording, child)?);
+        }
         let enough = args.until.zip(so_far.as_ref()).is_some_and(|(wanted, all)| is_known(all, wanted));
         if interrupted || enough {
             break;
         }
     }
+    runs.append(&mut followed);
     recording.finish(runs)
+}
+
+/// The run of a child.
+fn of_child(recording: &mode::Recording<'_>, child: causal::Child) -> Result<Run> {
+    let causal::Finished { causal, usage, cut_off, problems } = child.finished;
+    let facts = mode::Child {
+        pid: child.pid,
+        program: &child.program,
+        command: &child.command,
+        ended: usage.ended,
+        started_unix_ns: child.started_unix_ns,
+        wall_ns: usage.wall_ns,
+        cpu_ns: usage.cpu_ns,
+        running: cut_off,
+    };
+    let mut run = recording.child(&facts, Data::Causal(causal))?;
+    run.problems.extend(problems);
+    Ok(run)
+}
+
+/// Children that there is nothing to say about: most of what a script starts.
+fn without_experiments(children: &[causal::Child]) -> String {
+    let mut names: Vec<String> =
+        children.iter().filter_map(|c| Some(c.program.file_name()?.to_string_lossy().into_owned())).collect();
+    names.sort();
+    names.dedup();
+    format!(
+        "children without experiments, because they were short or passed no progress point: {} ({})",
+        children.len(),
+        names.join(", ")
+    )
 }
 
 /// Signals by which a user ends everything; numbers of x86-64 Linux.

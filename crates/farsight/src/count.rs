@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut runs = vec![run];
     for (child, facts) in children {
-        let mut run = recording.child(&child, Data::Count(facts.count))?;
+        let mut run = recording.child(&(&child).into(), Data::Count(facts.count))?;
         run.problems.extend(facts.problems);
         runs.push(run);
     }

@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     for (collected, child) in children {
         for growth in collected.profiles {
-            let mut run = recording.child(&child, Data::Growth(growth))?;
+            let mut run = recording.child(&(&child).into(), Data::Growth(growth))?;
             run.problems.extend(collected.problems.iter().cloned());
             runs.push(run);
         }

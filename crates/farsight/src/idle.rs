@@ -65,9 +65,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         library: runtimes::IDLE,
         variable: wire::idle::VARIABLE,
         shared_bytes: wire::idle::FILE_BYTES,
+        follow: false,
     };
     let image = idle::prepare(cores, period_ns, args.no_perf, &landmarks.list);
-    let mut running = preload.start(|shared| shared.put_bytes(0, &image)).map_err(mode::launch_failure)?;
+    let (mut running, _) =
+        preload.start(&|shared| shared.put_bytes(0, &image)).map_err(mode::launch_failure)?;
     let started_ns = running.started_monotonic_ns();
     let limit = args.duration.filter(|s| s.is_finite() && *s >= 0.0).map(Duration::from_secs_f64);
     let mut asked = false;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use launch::{Followed, LaunchError};
+use launch::{Ended, Followed, LaunchError};
 use profile::{Exit, Profile, Program, Run};
 
 use crate::exit::{Failure, Kind};
@@ -101,6 +101,34 @@ impl ModeArgs {
     }
 }
 
+/// What every mode knows of a child that was followed.
+pub struct Child<'a> {
+    pub pid: u32,
+    pub program: &'a Path,
+    pub command: &'a [OsString],
+    pub ended: Ended,
+    pub started_unix_ns: u64,
+    pub wall_ns: u64,
+    pub cpu_ns: u64,
+    /// Whether it still ran when the first program ended.
+    pub running: bool,
+}
+
+impl<'a> From<&'a Followed> for Child<'a> {
+    fn from(child: &'a Followed) -> Self {
+        Child {
+            pid: child.pid,
+            program: &child.program,
+            command: &child.command,
+            ended: child.ended.unwrap_or(Ended::Unknown),
+            started_unix_ns: child.started_unix_ns,
+            wall_ns: child.wall_ns,
+            cpu_ns: child.cpu_ns,
+            running: child.running,
+        }
+    }
+}
+
 impl Recording<'_> {
     /// A run of the started program, for its mode to fill in: no times, no problems.
     pub fn run(&self, data: profile::Data) -> Result<Run> {
@@ -118,11 +146,11 @@ impl Recording<'_> {
     }
 
     /// The same for a child that was followed.
-    pub fn child(&self, child: &Followed, data: profile::Data) -> Result<Run> {
+    pub fn child(&self, child: &Child<'_>, data: profile::Data) -> Result<Run> {
         let mut run = self.run(data)?;
         run.program = started::program(child.program.as_os_str());
         run.command = child.command.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-        run.exit = child.ended.map_or(Exit::Unknown, exit_of);
+        run.exit = exit_of(child.ended);
         run.started_unix_ns = child.started_unix_ns;
         run.wall_ns = child.wall_ns;
         run.cpu_ns = child.cpu_ns;
@@ -202,6 +230,7 @@ pub fn exit_of(ended: launch::Ended) -> Exit {
     match ended {
         launch::Ended::Code(code) => Exit::Code(code),
         launch::Ended::Signal(signal) => Exit::Signal(signal),
+        launch::Ended::Unknown => Exit::Unknown,
     }
 }
 

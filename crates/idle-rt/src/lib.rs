@@ -410,7 +410,7 @@ fn blame(thread: &Thread<Local>, object: usize) {
 }
 
 fn start() -> Result<(), &'static str> {
-    let fd = descriptor().ok_or("")?;
+    let fd = preload::seat::open(idle::VARIABLE).ok_or("")?;
     let bytes = idle::FILE_BYTES as usize;
     ARENA.share(fd, bytes, idle::ARENA_OFFSET as usize).map_err(|_| "cannot map the shared file")?;
     sys::close(fd);
@@ -445,19 +445,4 @@ fn start() -> Result<(), &'static str> {
     header.start_cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
     header.base = at as u64;
     Ok(())
-}
-
-/// The shared file, opened by the path in the environment, from which the variable is removed.
-fn descriptor() -> Option<i32> {
-    // SAFETY: before `main`, in the only thread: nobody changes the environment. `unsetenv` only moves pointers.
-    unsafe {
-        let path = libc::getenv(idle::VARIABLE_C.as_ptr());
-        if path.is_null() {
-            return None;
-        }
-        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        let opened = sys::raw(libc::SYS_open, [path as usize, flags, 0, 0, 0, 0]);
-        libc::unsetenv(idle::VARIABLE_C.as_ptr());
-        opened.ok().map(|fd| fd as i32)
-    }
 }

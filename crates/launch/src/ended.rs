@@ -9,6 +9,8 @@ pub enum Ended {
     Code(i32),
     /// Killed by this signal.
     Signal(i32),
+    /// Nobody told us: it was not our child.
+    Unknown,
 }
 
 impl Ended {
@@ -17,6 +19,7 @@ impl Ended {
         match self {
             Ended::Code(c) => c,
             Ended::Signal(s) => 128 + s,
+            Ended::Unknown => 0,
         }
     }
 }

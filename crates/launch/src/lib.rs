@@ -23,6 +23,7 @@ mod program;
 mod relay;
 mod results;
 mod run;
+pub mod seats;
 mod start;
 mod tracee;
 

@@ -7,20 +7,22 @@
 //!
 //! Programs that would ignore `LD_PRELOAD` (static, set-user-id, 32-bit) are refused with the reason.
 
-use crate::ended::Usage;
+use crate::ended::{Ended, Usage};
 use crate::error::{LaunchError, os};
 use crate::program::{find, refuse_privileged};
 use crate::relay::Relay;
 use crate::results::Results;
+use crate::seats::{Guest, Seats, Watched};
 use crate::start::Start;
 use object::read::elf::{FileHeader, ProgramHeader};
-use std::ffi::OsString;
+use std::cell::Cell;
+use std::ffi::{CStr, OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What to run, and how.
 pub struct Preload<'a> {
@@ -29,21 +31,36 @@ pub struct Preload<'a> {
     /// The library, a blob of `runtimes`.
     pub library: &'a [u8],
     /// Environment variable through which the library finds the shared memory.
-    pub variable: &'a str,
+    pub variable: &'a CStr,
     /// Length of the shared memory.
     pub shared_bytes: u64,
+    /// Whether there are seats for the program's children, too.
+    pub follow: bool,
 }
 
 /// A program that has been started and not yet waited for.
 pub struct Running {
     pid: libc::pid_t,
     program: PathBuf,
-    relay: Relay,
-    /// Kept open until the program has ended: a followed child opens it again.
-    _library: OwnedFd,
+    bond: Bond,
     shared: Results,
     started: Instant,
+    started_unix_ns: u64,
+    /// CPU time of a guest when it was last looked at.
+    cpu_seen_ns: Cell<u64>,
     ended: Option<Usage>,
+}
+
+/// What a running program is to us.
+enum Bond {
+    /// Our child.
+    Child {
+        relay: Relay,
+        /// Kept open until the program has ended: a followed child opens it again.
+        _library: OwnedFd,
+    },
+    /// A child of our child's.
+    Guest(Watched),
 }
 
 /// The clock that deadlines in shared memory are on.
@@ -59,14 +76,17 @@ fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
 }
 
 impl Preload<'_> {
-    /// Makes the shared memory, lets `prepare` fill it, and starts the program.
-    pub fn start(&self, prepare: impl FnOnce(&Results)) -> Result<Running, LaunchError> {
+    /// Makes the shared memory, lets `prepare` fill it, and starts the program. Where children are followed, theirs is
+    /// to be filled likewise.
+    pub fn start(&self, prepare: &dyn Fn(&Results)) -> Result<(Running, Option<Seats>), LaunchError> {
         let program = find(&self.command[0])?;
         check(&program)?;
         let library = anonymous_file(self.library)?;
+        let path_of = |fd: i32| format!("/proc/{}/fd/{fd}", process::id());
         let shared = Results::new(self.shared_bytes)?;
         prepare(&shared);
-        let path_of = |fd: i32| format!("/proc/{}/fd/{fd}", process::id());
+        let seats = if self.follow { Some(Seats::new(&shared, self.shared_bytes, prepare)?) } else { None };
+        let memory = seats.as_ref().map_or_else(|| path_of(shared.fd()), Seats::variable);
         let mut preload = OsString::from(path_of(library.as_raw_fd()));
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
             preload.push(":");
@@ -74,17 +94,43 @@ impl Preload<'_> {
         }
         let env = [
             (OsString::from("LD_PRELOAD"), preload),
-            (OsString::from(self.variable), OsString::from(path_of(shared.fd()))),
+            (OsStr::from_bytes(self.variable.to_bytes()).to_owned(), OsString::from(memory)),
         ];
         let relay = Relay::begin();
         let start = Start { program: &program, command: self.command, env: &env, keep: None, traced: false };
         let pid = start.start(&relay)?;
-        let started = Instant::now();
-        Ok(Running { pid, program, relay, _library: library, shared, started, ended: None })
+        let bond = Bond::Child { relay, _library: library };
+        Ok((Running::new(pid, program, bond, shared), seats))
     }
 }
 
 impl Running {
+    fn new(pid: libc::pid_t, program: PathBuf, bond: Bond, shared: Results) -> Running {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+        let (started, cpu_seen_ns) = (Instant::now(), Cell::new(0));
+        Running { pid, program, bond, shared, started, started_unix_ns: unix, cpu_seen_ns, ended: None }
+    }
+
+    /// A child of the program's that has taken a seat.
+    pub fn guest(guest: Guest) -> Running {
+        let program = std::fs::read_link(format!("/proc/{}/exe", guest.pid)).unwrap_or_default();
+        let pid = guest.pid as libc::pid_t;
+        let (guest, shared) = guest.split();
+        Running::new(pid, program, Bond::Guest(guest), shared)
+    }
+
+    /// Its arguments as the kernel has them, its own name first.
+    pub fn command(&self) -> Vec<OsString> {
+        let words = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let words = words.strip_suffix(b"\0").unwrap_or(&words);
+        words.split(|&b| b == 0).map(|w| OsString::from_vec(w.to_vec())).collect()
+    }
+
+    /// When it began, nanoseconds since the Unix epoch.
+    pub fn started_unix_ns(&self) -> u64 {
+        self.started_unix_ns
+    }
+
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.pid as u32
@@ -117,20 +163,38 @@ impl Running {
     /// CPU time that all threads of the program have used so far; 0 once it has ended.
     pub fn cpu_ns(&self) -> u64 {
         // The kernel's name for the CPU clock of a process.
-        clock_ns((!self.pid << 3) | 2).unwrap_or(0)
+        let now = clock_ns((!self.pid << 3) | 2).unwrap_or(0);
+        self.cpu_seen_ns.set(self.cpu_seen_ns.get().max(now));
+        now
     }
 
     /// Waits for the program's end, at most this long. What became of it, once it has ended.
     pub fn wait(&mut self, longest: Duration) -> Result<Option<Usage>, LaunchError> {
         if self.ended.is_none() {
-            self.ended = self.relay.wait(self.pid, self.started, Some(Instant::now() + longest))?;
+            self.ended = match &self.bond {
+                Bond::Child { relay, .. } => {
+                    relay.wait(self.pid, self.started, Some(Instant::now() + longest))?
+                }
+                Bond::Guest(guest) => guest.wait(longest).then(|| self.seen()),
+            };
         }
         Ok(self.ended)
     }
 
-    /// Sends the program a signal.
+    /// What is known of a guest.
+    pub fn seen(&self) -> Usage {
+        self.cpu_ns();
+        Usage {
+            ended: Ended::Unknown,
+            wall_ns: self.started.elapsed().as_nanos() as u64,
+            cpu_ns: self.cpu_seen_ns.get(),
+            rss_bytes_max: 0,
+        }
+    }
+
+    /// Sends the program a signal, if it is our child.
     pub fn signal(&self, number: i32) {
-        if self.ended.is_none() {
+        if self.ended.is_none() && matches!(self.bond, Bond::Child { .. }) {
             // SAFETY: our own child, not yet waited for, so the id is still its own.
             unsafe { libc::kill(self.pid, number) };
         }

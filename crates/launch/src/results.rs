@@ -10,6 +10,9 @@ pub struct Results {
     bytes: usize,
 }
 
+// SAFETY: the mapping belongs to the value, lives as long as it, and can be read from any thread.
+unsafe impl Send for Results {}
+
 impl Results {
     pub(crate) fn new(bytes: u64) -> Result<Results, LaunchError> {
         // SAFETY: a constant name; the result is checked before it is owned.

@@ -4,7 +4,7 @@
 //! [`Hooks`] and says [`interpose!`] once; this crate then exports every libc function through which a thread
 //! waits for or wakes another one ([`table`]), forwards each call to the real function ([`real`]) and tells the
 //! hooks what happened. It also keeps the threads ([`thread`]), memory that may be taken in a signal handler
-//! ([`arena`]), and the life of the process: start, fork, exec and every ending ([`process`]).
+//! ([`arena`]), memory that the launcher sees ([`seat`]), and the life of the process: start, fork, exec and every ending ([`process`]).
 //!
 //! # Rules of the house (everything here runs inside somebody else's program)
 //! - `no_std` and no `alloc`: the heap belongs to the program, and the compiler keeps us off it.
@@ -26,6 +26,7 @@ pub mod hooks;
 mod interpose;
 pub mod process;
 pub mod real;
+pub mod seat;
 pub mod signal;
 pub mod sys;
 pub mod table;

@@ -109,7 +109,9 @@ fn forked_child<H: Hooks>() {
         return;
     }
     STATE.store(OFF, Release);
-    errno::preserve(|| match H::forked(thread::known::<H::Local>()) {
+    let thread = thread::known::<H::Local>();
+    thread.inspect(|t| t.forked());
+    errno::preserve(|| match H::forked(thread) {
         AfterFork::Leave => thread::leave_alone(),
         AfterFork::Follow => {
             PID.store(sys::getpid(), Relaxed);

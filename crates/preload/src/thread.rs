@@ -88,6 +88,11 @@ impl<L> Thread<L> {
         self.tid.load(Relaxed)
     }
 
+    /// In a forked child: the thread has another id there.
+    pub(crate) fn forked(&self) {
+        self.tid.store(sys::gettid(), Relaxed);
+    }
+
     /// Address of the routine that the thread was created with; 0 if nobody watched.
     pub fn routine(&self) -> usize {
         self.start.get().routine as usize
@@ -370,9 +375,6 @@ pub(crate) fn forget_others<H: Hooks>() {
             give_back(slot);
         }
     });
-    if let Some(slot) = known::<H::Local>() {
-        slot.tid.store(sys::gettid(), Relaxed);
-    }
 }
 
 fn take<H: Hooks>() -> Option<&'static Thread<H::Local>> {

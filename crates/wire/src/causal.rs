@@ -18,12 +18,13 @@
 //! everybody owes is a function of time, [`Shared::global_at`]: the largest of `hot.global` and of what the earning
 //! threads have earned by then.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Version of this layout: the runtime refuses another one.
 pub const VERSION: u32 = 2;
-/// Environment variable that holds the path of the shared file. The runtime removes it.
-pub const VARIABLE: &str = "FARSIGHT_CAUSAL";
+/// Environment variable that leads to the shared file, see [`crate::seats`].
+pub const VARIABLE: &CStr = c"FARSIGHT_CAUSAL";
 
 /// Bits of a packed delay that hold nanoseconds (78 hours).
 pub const DELAY_BITS: u32 = 48;

@@ -29,9 +29,7 @@
 /// Checks that both sides look at the same thing.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FSIDLE01");
 /// Name of the environment variable that holds the shared file's path, and the same terminated.
-pub const VARIABLE: &str = "FARSIGHT_IDLE";
-/// See [`VARIABLE`].
-pub const VARIABLE_C: &core::ffi::CStr = c"FARSIGHT_IDLE";
+pub const VARIABLE: &core::ffi::CStr = c"FARSIGHT_IDLE";
 /// Offset of the landmarks.
 pub const LANDMARKS_OFFSET: u64 = 4096;
 /// Their largest number.

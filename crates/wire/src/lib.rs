@@ -16,6 +16,7 @@ pub mod growth;
 pub mod idle;
 pub mod log;
 pub mod running;
+pub mod seats;
 pub mod slab;
 
 /// Version of every layout in this crate.
@@ -27,3 +28,4 @@ pub trait Layout: Sync {}
 
 impl Layout for causal::Shared {}
 impl Layout for follow::Control {}
+impl Layout for seats::Lobby {}

@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("launch", &["wire"]),
     ("log-rt", &["engine", "syscalls", "wire"]),
     ("oracle", &[]),
-    ("preload", &[]),
+    ("preload", &["wire"]),
     ("profile", &[]),
     ("report", &["analyse", "fit", "profile"]),
     ("runtimes", &[]),

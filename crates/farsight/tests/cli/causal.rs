@@ -383,3 +383,68 @@ fn known_well_enough_is_enough_and_jsonl_keeps_it() {
     let back: Value = serde_json::from_str(&farsight(&["report", "q.farsight", "--json", "-"])).unwrap();
     assert_eq!(back["experiments"], document["experiments"]);
 }
+
+/// A program that makes rounds, in a child that it forks if the first argument says so.
+const ROUNDS: &str = r#"
+#include "causal.h"
+#include <sys/wait.h>
+#include <unistd.h>
+static point_t *p;
+static void rounds(uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) { SPIN(400000); VISIT(p); }
+}
+int main(int argc, char **argv) {
+  p = point(1, "round");
+  if (argv[1][0] != 'f') { rounds(ARGUMENT(2, 1)); return 4; }
+  pid_t child = fork();
+  if (child == 0) { rounds(ARGUMENT(2, 1)); _exit(5); }
+  int status;
+  waitpid(child, &status, 0);
+  printf("%d\n", WEXITSTATUS(status));
+  return 3;
+}
+"#;
+
+/// Name of the program, and visits at its point, of each run that was kept and had experiments.
+fn experimented(bench: &Bench) -> Vec<(String, u64)> {
+    let loaded = profile::file::load(&bench.folder.path().join("p.farsight")).expect("a profile");
+    let of = |run: &profile::Run| {
+        let profile::Data::Causal(causal) = &run.data else { panic!("not causal") };
+        let program = run.program.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let visits = causal.points.first().map_or(0, |p| p.visits);
+        (!causal.experiments.is_empty()).then_some((program, visits))
+    };
+    loaded.profile.runs.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_forked_child_is_experimented_on_with_follow() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile(ROUNDS, &["-g"]) else { return };
+    let (output, _) = bench.causal(&["--follow", "-o", "p.farsight"], &program, &["fork", "20000"]);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b"5\n"[..]), "{output:?}");
+    assert_eq!(
+        experimented(&bench),
+        [("program".to_owned(), 20000)],
+        "every visit of the child, none of the parent"
+    );
+    let (output, document) = bench.causal(&["-o", "q.farsight"], &program, &["fork", "100"]);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b"5\n"[..]), "{output:?}");
+    assert_eq!(
+        document["progress_points"][0]["visits"], 0,
+        "without the flag a child is left alone: {document}"
+    );
+}
+
+#[test]
+fn programs_that_are_executed_are_experimented_on_with_follow() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile(ROUNDS, &["-g"]) else { return };
+    let script = "true; ./program x 20000; exec ./program x 15000";
+    let (output, _) = bench.causal(&["--follow", "-o", "p.farsight"], Path::new("sh"), &["-c", script]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let expected = [("program".to_owned(), 20000), ("program".to_owned(), 15000)];
+    assert_eq!(experimented(&bench), expected, "{}: {output:?}", program.display());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("still ran"), "{errors}");
+}
