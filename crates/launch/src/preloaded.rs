@@ -55,7 +55,7 @@ pub struct Running {
 enum Bond {
     /// Our child.
     Child {
-        relay: Relay,
+        relay: Box<Relay>,
         /// Kept open until the program has ended: a followed child opens it again.
         _library: OwnedFd,
     },
@@ -99,7 +99,7 @@ impl Preload<'_> {
         let relay = Relay::begin();
         let start = Start { program: &program, command: self.command, env: &env, keep: None, traced: false };
         let pid = start.start(&relay)?;
-        let bond = Bond::Child { relay, _library: library };
+        let bond = Bond::Child { relay: Box::new(relay), _library: library };
         Ok((Running::new(pid, program, bond, shared), seats))
     }
 }
