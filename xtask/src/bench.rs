@@ -9,6 +9,7 @@ mod fit;
 mod growth;
 mod idle;
 mod inputs;
+mod scoreboard;
 mod span;
 
 #[derive(clap::Args)]

@@ -17,7 +17,6 @@ mod cost;
 mod logical;
 mod planned;
 mod programs;
-mod scoreboard;
 mod stress;
 mod table;
 
@@ -25,8 +24,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+pub use super::scoreboard::Scoreboard;
 pub use programs::Programs;
-pub use scoreboard::Scoreboard;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -48,7 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("syscalls", &[]),
     ("transparency", &[]),
     ("wire", &[]),
-    ("xtask", &["fit"]),
+    ("xtask", &["analyse", "exchange", "fit", "profile"]),
 ];
 
 /// Crates that only the command line and the automation may use: terminals, exit codes, untyped errors.
