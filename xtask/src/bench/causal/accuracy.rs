@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::case::{CASES, Case, compile, predict, time_per_unit};
+use super::case::{CASES, Case, PROFILE, compile, place, predict, time_per_unit};
 use super::{Args, Scoreboard};
 
 /// What one level gave.
@@ -17,6 +17,9 @@ struct Row {
     ci: (f64, f64),
     truth: f64,
 }
+
+/// Parts of the work that are cut.
+const LEVELS: [f64; 3] = [0.25, 0.5, 0.75];
 
 /// Runs all cases.
 pub fn run(args: &Args, out: &Path, board: &mut Scoreboard) -> Result<()> {
@@ -28,7 +31,7 @@ pub fn run(args: &Args, out: &Path, board: &mut Scoreboard) -> Result<()> {
         let units = ((args.seconds * 1e9 / base) as u64).max(400);
         let result = predict(args, case, &program, units, out)?;
         let truth = truth(args, case, &program, base)?;
-        for (level, (truth, error)) in [0.25, 0.5, 0.75].into_iter().zip(truth) {
+        for (level, (truth, error)) in LEVELS.into_iter().zip(truth) {
             let name = case.name;
             let (faster, gain) = (100.0 * level, 100.0 * truth);
             let Some((predicted, ci)) = result.as_ref().and_then(|r| level_of(r, level)) else {
@@ -45,8 +48,39 @@ pub fn run(args: &Args, out: &Path, board: &mut Scoreboard) -> Result<()> {
             );
             rows.push(Row { predicted, ci, truth });
         }
+        if let Some(folder) = &args.record {
+            record(&out.join(PROFILE), folder, case, &truth)?;
+        }
     }
     summary(&rows, board);
+    Ok(())
+}
+
+/// Keeps what was observed, for the test of what is concluded from it: the profile, without what is only this
+/// machine's, and a line `file target level truth` for each level.
+fn record(profile: &Path, folder: &Path, case: &Case, truth: &[(f64, f64); 3]) -> Result<()> {
+    use std::io::Write as _;
+    std::fs::create_dir_all(folder)?;
+    let name = format!("{}.farsight", case.name.replace(|c: char| !c.is_alphanumeric(), "-"));
+    let mut profile = profile::file::load(profile).map_err(anyhow::Error::msg)?.profile;
+    for run in &mut profile.runs {
+        run.program = profile::Program { path: case.source.into(), ..Default::default() };
+        run.command = vec![case.source.into()];
+        if let profile::Data::Causal(causal) = &mut run.data {
+            for target in &mut causal.targets {
+                let bare = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+                target.name = bare(&target.name);
+                target.file = bare(&target.file);
+            }
+        }
+    }
+    let to = folder.join(&name);
+    let _ = std::fs::remove_file(&to);
+    profile::file::save_new(&to, &profile).map_err(anyhow::Error::msg)?;
+    let mut truths = std::fs::File::options().append(true).create(true).open(folder.join("truths.txt"))?;
+    for (level, (truth, _)) in LEVELS.into_iter().zip(truth) {
+        writeln!(truths, "{name} {} {level} {truth:.4}", place(case)?)?;
+    }
     Ok(())
 }
 

@@ -128,13 +128,19 @@ pub fn place(case: &Case) -> Result<String> {
     Ok(format!("{}:{}", case.source, at + 1))
 }
 
+/// Where `predict` leaves the profile.
+pub const PROFILE: &str = "predicted.farsight";
+
 /// What `farsight causal` says of the target.
 pub fn predict(args: &Args, case: &Case, program: &Path, units: u64, out: &Path) -> Result<Option<Value>> {
-    let json = out.join("result.json");
+    let (json, profile) = (out.join("result.json"), out.join(PROFILE));
     let _ = std::fs::remove_file(&json);
+    let _ = std::fs::remove_file(&profile);
     let place = place(case)?;
     let output = command(args, &args.farsight)
-        .args(["causal", "-q", "-o", "/dev/null", "--fixed", &place, "--json"])
+        .args(["causal", "-q", "--fixed", &place, "-o"])
+        .arg(&profile)
+        .arg("--json")
         .arg(&json)
         .arg("--")
         .arg(program)
