@@ -151,6 +151,9 @@ fn every_empty_result_says_why() {
     assert!(diagnoses(&document).contains("no progress point was reached"), "{document}");
     let (_, document) = bench.causal(&["--scope", "file:other.c"], &program, &[]);
     assert!(diagnoses(&document).contains("is in scope"), "{document}");
+    // Timers strike at the kernel's tick, a millisecond at least.
+    let (_, document) = bench.causal(&["--timer", "--period", "100"], &program, &[]);
+    assert!(diagnoses(&document).contains("sampling periods have no sample"), "{document}");
 
     let Some(program) = bench.compile(busy, &[]) else { return };
     let (_, document) = bench.causal(&[], &program, &[]);
