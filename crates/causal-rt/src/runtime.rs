@@ -96,7 +96,12 @@ impl Hooks for Causal {
     #[inline(always)]
     fn before_wake(thread: &Thread<Local>, wake: Wake) {
         let Some(shared) = shared::get() else { return };
-        let waited_for = shared.counts.waiting.load(Relaxed) != 0 || wake.kind == WakeKind::Output;
+        let waited_for = match wake.kind {
+            WakeKind::Output => true,
+            // Most locks are let go with nobody behind them, whatever threads wait for elsewhere.
+            WakeKind::Mutex => shared.counts.waiting.load(Relaxed) != 0 && may_have_waiters(wake.object),
+            _ => shared.counts.waiting.load(Relaxed) != 0,
+        };
         if waited_for || thread.local().ledger.may_owe(shared) {
             wakes(thread, shared, wake);
         }
@@ -279,6 +284,14 @@ fn settle(thread: &Thread<Local>, shared: &Shared) {
     if !thread.is_busy() {
         thread.busy(|| thread.local().ledger.settle(shared, Place::Hook));
     }
+}
+
+/// Whether somebody may sleep on a mutex that the caller holds: its first word is 1 if nobody does (glibc; 2 or a thread's
+/// id otherwise).
+#[inline(always)]
+fn may_have_waiters(mutex: usize) -> bool {
+    // SAFETY: the program is about to unlock this mutex, so it is mapped, aligned, and starts with the lock word.
+    unsafe { (*(mutex as *const AtomicU32)).load(Relaxed) != 1 }
 }
 
 /// Serves all debts, then leaves word for who is woken.

@@ -1,5 +1,5 @@
 //! How long until the answer is known: run time until the target's result is within 5 points, beside Coz on the same
-//! program, built so that Coz works (`-gdwarf-4`), with the same statistics over the experiments of each.
+//! program, built so that Coz works (`-gdwarf-4 -gstrict-dwarf`), with the same statistics over the experiments of each.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const COZ_RUNS_MAX: usize = 4;
 
 pub fn run(args: &Args, out: &Path, board: &mut Scoreboard) -> Result<()> {
     for case in CASES.iter().filter(|case| args.wants(case.name)) {
-        let program = compile(out, case.source, &["-gdwarf-4"])?;
+        let program = compile(out, case.source, &["-gdwarf-4", "-gstrict-dwarf"])?;
         let base = time_per_unit(args, case, &program, 200, case.cost)?.per_unit_ns;
         let units = ((args.answer_seconds * 1e9 / base) as u64).max(400);
         let words = arguments(case, units, case.cost);
