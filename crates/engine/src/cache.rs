@@ -47,14 +47,26 @@ pub struct Arena {
     hot_index: Vec<(u64, u32)>,
     /// (start, block) of cold pieces, ascending.
     cold_index: Vec<(u64, u32)>,
-    prefault: [Prefault; 2],
+    prefault: [Prefault; 4],
 }
+
+/// How much of each stream has small pages; huge ones come behind. Clearing a huge page costs more than running a small
+/// program's whole code.
+const SMALL_PAGES_BYTES: u64 = 2 << 20;
 
 impl Arena {
     /// Before more pieces are made: see `prefault.rs`.
     pub fn keep_ahead(&mut self) {
         self.prefault[0].keep_ahead(&self.hot_index);
         self.prefault[1].keep_ahead(&self.cold_index);
+        let small = SMALL_PAGES_BYTES as usize;
+        let streams = [(self.base, self.hot), (self.cold_base(), self.cold)];
+        for (prefault, (base, next)) in self.prefault[2..].iter_mut().zip(streams) {
+            let used = (next - base) as usize;
+            if used < small {
+                prefault.keep(base as usize, used, small);
+            }
+        }
     }
 
     fn cold_base(&self) -> u64 {
@@ -155,7 +167,9 @@ impl Cache {
             }
         };
         sys::no_dump(base, bytes);
-        sys::huge_pages(base, bytes);
+        for stream in [base, base + bytes / 2] {
+            sys::huge_pages(stream + SMALL_PAGES_BYTES, bytes / 2 - SMALL_PAGES_BYTES);
+        }
         self.arenas.push(new_arena(base, bytes));
         Some(self.arenas.len() - 1)
     }
