@@ -177,6 +177,8 @@ pub struct Blocks {
     pub list: Vec<Block>,
     /// By index.
     pub exits: Vec<Exit>,
+    /// Number of blocks in the list that are not live.
+    pub dead: usize,
     table: Table,
     calls: Table,
     prefault: [Prefault; 2],
@@ -187,6 +189,7 @@ impl Default for Blocks {
         Blocks {
             list: Vec::with_capacity(BLOCKS_RESERVED),
             exits: Vec::with_capacity(EXITS_RESERVED),
+            dead: 0,
             table: Table::new(),
             calls: Table::new(),
             prefault: Default::default(),

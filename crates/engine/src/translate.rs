@@ -88,6 +88,7 @@ impl<C: Client> Engine<C> {
         if self.boot.flags & wire::boot::flags::VERBOSE != 0 {
             crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
         }
+        self.cache.reserve_stubs(self.blocks.exits.len());
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
         self.blocks.keep_ahead();
         self.maps.keep_ahead();
