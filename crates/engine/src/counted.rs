@@ -55,7 +55,10 @@ impl<C: Client> Engine<C> {
         let to = self.go_to(st, exit.target);
         let Prefix { at, .. } = core::mem::take(&mut self.prefix);
         // (Another thread may have been here before; translating may have flushed the block.)
-        if to == NONE || self.blocks.exits[id as usize].to != NONE || !self.blocks.list[exit.from as usize].live {
+        if to == NONE
+            || self.blocks.exits[id as usize].to != NONE
+            || !self.blocks.list[exit.from as usize].live
+        {
             return;
         }
         let at = if at != 0 { Some(at) } else { self.counting_jump(exit.from, exit.site, to, &bump) };

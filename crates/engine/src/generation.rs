@@ -84,7 +84,8 @@ impl<C: Client> Engine<C> {
     pub(crate) fn begin_generation(&mut self) -> bool {
         let mut cache = Cache::default();
         let pc = self.boot.regs.rip;
-        let (Some(low), Some(_)) = (self.low.another(&self.regions), cache.arena_for(pc, &self.regions)) else {
+        let (Some(low), Some(_)) = (self.low.another(&self.regions), cache.arena_for(pc, &self.regions))
+        else {
             return false;
         };
         self.flush_all();

@@ -251,7 +251,13 @@ fn step<C: Client>(e: &mut Engine<C>, out: &mut String, what: &str, act: impl Fn
     for x in e.blocks.exits.iter().filter(|x| x.kind == ExitKind::Counted) {
         // SAFETY: the displacement of an emitted jump.
         let to = unsafe { (x.site as *const i32).read_unaligned() };
-        writeln!(out, "     the jump at {:x} leads to {:x}", x.site - 2, x.site.wrapping_add_signed(4 + i64::from(to))).unwrap();
+        writeln!(
+            out,
+            "     the jump at {:x} leads to {:x}",
+            x.site - 2,
+            x.site.wrapping_add_signed(4 + i64::from(to))
+        )
+        .unwrap();
     }
 }
 

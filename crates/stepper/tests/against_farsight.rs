@@ -50,7 +50,13 @@ fn counts_are_those_of_single_stepping() {
         let counted_json = scratch.join("counted.json");
         let count = |flags: &[&str]| {
             let mut setarch = Command::new("/usr/bin/setarch");
-            setarch.args(["x86_64", "-R"]).arg(&farsight).args(["count", "--no-summary", "-q", "-o", "/dev/null"]);
+            setarch.args(["x86_64", "-R"]).arg(&farsight).args([
+                "count",
+                "--no-summary",
+                "-q",
+                "-o",
+                "/dev/null",
+            ]);
             run(setarch.args(flags).arg("--json").arg(&counted_json).arg("--"), &counted_json)
         };
         let threads = stepped["threads"].as_array().map_or(0, Vec::len);

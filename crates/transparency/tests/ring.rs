@@ -2,6 +2,7 @@
 //! have the answers that their headers state and give them every time.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use transparency::case::of_test_programs;
 use transparency::compile::Builder;
@@ -28,6 +29,9 @@ fn programs_do_not_notice_that_the_code_cache_is_emptied() {
 
 /// Runs the cases of the fast ring whose names start with one of these; returns how many are the same as natively.
 fn ring(flags: &[&str], families: &[&str]) -> usize {
+    /// One at a time: both build the same programs, and some depend on timers.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let wrapper = match std::env::var("FARSIGHT_BIN") {
         Ok(farsight) => format!("{farsight} count {} --no-summary -q -o /dev/null --", flags.join(" ")),
