@@ -104,8 +104,9 @@ struct Table {
     used: usize,
 }
 
-/// log2 of the slots that a table starts with: most programs never make it move.
-const SLOTS_SHIFT: u32 = if cfg!(test) { 8 } else { 16 };
+/// log2 of the slots that a table starts with, and by which it grows.
+const SLOTS_SHIFT: u32 = if cfg!(test) { 8 } else { 13 };
+const GROWTH_SHIFT: u32 = 2;
 
 /// No block any more, but longer probes pass here.
 const GONE: u32 = NONE - 1;
@@ -149,7 +150,7 @@ impl Table {
     fn set(&mut self, list: &[Block], pc: u64, id: u32) {
         if (self.used + 1) * 2 > self.slots.len() {
             let old = core::mem::take(&mut self.slots);
-            self.slots = vec![(0, NONE); old.len() * 2];
+            self.slots = vec![(0, NONE); old.len() << GROWTH_SHIFT];
             self.used = 0;
             for (_, id) in old.into_iter().filter(|s| s.1 < GONE) {
                 self.set(list, list[id as usize].pc, id);
@@ -176,6 +177,8 @@ pub struct Blocks {
     pub list: Vec<Block>,
     /// By index.
     pub exits: Vec<Exit>,
+    /// Number of blocks in the list that are not live.
+    pub dead: usize,
     table: Table,
     calls: Table,
     prefault: [Prefault; 2],
@@ -186,6 +189,7 @@ impl Default for Blocks {
         Blocks {
             list: Vec::with_capacity(BLOCKS_RESERVED),
             exits: Vec::with_capacity(EXITS_RESERVED),
+            dead: 0,
             table: Table::new(),
             calls: Table::new(),
             prefault: Default::default(),

@@ -44,7 +44,7 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
         Box::leak(Box::new(Shared { lock: SpinLock::new(engine), image: ours[0] }));
     let state = {
         let mut e = shared.lock.lock();
-        let Some(state) = e.new_thread(shared as *const Shared<C> as usize) else {
+        let Some(state) = e.new_thread(shared as *const Shared<C> as usize, None) else {
             bug::report(b"no memory for the first thread", 0, 0);
         };
         let st = state;
@@ -99,6 +99,8 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         counting: boot.flags & flags::NO_CLIENT == 0,
         trust: if boot.flags & flags::WATCH_FLAGS != 0 { Trust::Watching } else { Trust::Blind },
         return_miss: 0,
+        generation: 0,
+        old: Vec::new(),
     };
     if engine.cache.arena_for(boot.regs.rip, &engine.regions).is_none() {
         bug::report(b"no room for translated code", boot.regs.rip, 0);

@@ -2,8 +2,8 @@
 //!
 //! One arena serves all program code within reach of 32-bit displacements from it, so that RIP-relative
 //! operands can be copied. It holds two streams: *hot* (what runs) and *cold* (exit stubs, constants). A
-//! position in a stream is only ever advanced; nothing is freed while the program runs, so that a thread may
-//! stand anywhere in old code. Each arena remembers which block each of its addresses belongs to.
+//! position in a stream is only ever advanced, so that a thread may stand anywhere in old code; a cache is freed as a
+//! whole (`generation.rs`). Each arena remembers which block each of its addresses belongs to.
 
 use crate::block::NONE;
 use crate::emit::Asm;
@@ -14,7 +14,7 @@ use crate::sys::{self, mm};
 use alloc::vec::Vec;
 
 /// Arena sizes tried, largest first: half for each stream.
-const SIZES: [u64; 3] = [512 << 20, 128 << 20, 32 << 20];
+const SIZES: [u64; 3] = [256 << 20, 64 << 20, 32 << 20];
 /// How far an arena may lie from the code that it serves: displacements reach 2 GB, and modules have data.
 const REACH: u64 = (2 << 30) - (256 << 20);
 
@@ -47,14 +47,31 @@ pub struct Arena {
     hot_index: Vec<(u64, u32)>,
     /// (start, block) of cold pieces, ascending.
     cold_index: Vec<(u64, u32)>,
-    prefault: [Prefault; 2],
+    prefault: [Prefault; 4],
+    /// Bytes of the cold stream that are kept for the stubs of exits that have none yet.
+    reserve: u64,
 }
+
+/// The longest stub of an exit: three registers are given back, and the engine entered.
+const STUB_BYTES_MAX: u64 = 48;
+
+/// How much of each stream has small pages; huge ones come behind. Clearing a huge page costs more than running a small
+/// program's whole code.
+const SMALL_PAGES_BYTES: u64 = 2 << 20;
 
 impl Arena {
     /// Before more pieces are made: see `prefault.rs`.
     pub fn keep_ahead(&mut self) {
         self.prefault[0].keep_ahead(&self.hot_index);
         self.prefault[1].keep_ahead(&self.cold_index);
+        let small = SMALL_PAGES_BYTES as usize;
+        let streams = [(self.base, self.hot), (self.cold_base(), self.cold)];
+        for (prefault, (base, next)) in self.prefault[2..].iter_mut().zip(streams) {
+            let used = (next - base) as usize;
+            if used < small {
+                prefault.keep(base as usize, used, small);
+            }
+        }
     }
 
     fn cold_base(&self) -> u64 {
@@ -105,7 +122,8 @@ impl Arena {
     /// Room for a block of any size in both streams?
     pub fn has_room(&self) -> bool {
         const BLOCK_BYTES_MAX: u64 = 256 << 10;
-        self.hot + BLOCK_BYTES_MAX < self.hot_end() && self.cold + BLOCK_BYTES_MAX < self.cold_end()
+        self.hot + BLOCK_BYTES_MAX < self.hot_end()
+            && self.cold + BLOCK_BYTES_MAX + self.reserve < self.cold_end()
     }
 }
 
@@ -124,6 +142,18 @@ impl Cache {
     /// By index.
     pub fn arena(&mut self, i: usize) -> &mut Arena {
         &mut self.arenas[i]
+    }
+
+    /// Bytes of code in all of them.
+    pub fn used_bytes(&self) -> u64 {
+        self.arenas.iter().map(|a| a.hot - a.base + a.cold - a.cold_base()).sum()
+    }
+
+    /// Keeps room for the stubs of so many exits in each arena, for when all links are cut.
+    pub fn reserve_stubs(&mut self, exits: usize) {
+        for a in &mut self.arenas {
+            a.reserve = exits as u64 * STUB_BYTES_MAX;
+        }
     }
 
     /// All of them.
@@ -155,9 +185,20 @@ impl Cache {
             }
         };
         sys::no_dump(base, bytes);
-        sys::huge_pages(base, bytes);
+        for stream in [base, base + bytes / 2] {
+            sys::huge_pages(stream + SMALL_PAGES_BYTES, bytes / 2 - SMALL_PAGES_BYTES);
+        }
         self.arenas.push(new_arena(base, bytes));
         Some(self.arenas.len() - 1)
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        for a in &self.arenas {
+            // SAFETY: our own mapping, in which no thread stands: see `generation.rs`.
+            unsafe { sys::call(sys::nr::MUNMAP, [a.base, a.bytes, 0, 0, 0, 0]) };
+        }
     }
 }
 
@@ -207,5 +248,6 @@ fn new_arena(base: u64, bytes: u64) -> Arena {
         hot_index: Vec::with_capacity(PIECES_RESERVED),
         cold_index: Vec::with_capacity(PIECES_RESERVED),
         prefault: Default::default(),
+        reserve: 0,
     }
 }

@@ -208,7 +208,7 @@ impl<C: Client> Engine<C> {
         s.hot.bytes(&[0x4c, 0x3b, 0x1d]); // cmp r11, [tag]
         let d = tag.wrapping_sub(s.hot.here() + 4) as i32;
         s.hot.d32(d);
-        s.hot.align_patch(2);
+        s.hot.prefix_patch(2);
         let jne = s.hot.jcc(cc::NE, miss);
         s.hot.load_gs(reg::R11, off::SPILL_T);
         let site = jmp_exit(&mut s.hot);

@@ -50,16 +50,15 @@ impl<C: Client> Engine<C> {
             memo: &self.memo,
         };
         let flags_dead = ahead.live(exit.target) == 0;
-        let bump = Bump::one(self.client.counter_of(exit.path), flags_dead);
-        let counter = (st.this as u64).wrapping_add(bump.counter as u64) as *mut u64;
-        // SAFETY: a counter in this thread's slab; the thread is here.
-        unsafe { *counter = (*counter).wrapping_add(1) };
+        let bump = Bump::one(self.count_passage(st, exit.path), flags_dead);
         self.prefix = Prefix { wanted: Some((exit.from, bump)), at: 0 };
         let to = self.go_to(st, exit.target);
         let Prefix { at, .. } = core::mem::take(&mut self.prefix);
         // (Another thread may have been here before; translating may have flushed the block.)
-        let linked = self.blocks.exits[id as usize].to != NONE;
-        if to == NONE || linked || !self.blocks.list[exit.from as usize].live {
+        if to == NONE
+            || self.blocks.exits[id as usize].to != NONE
+            || !self.blocks.list[exit.from as usize].live
+        {
             return;
         }
         let at = if at != 0 { Some(at) } else { self.counting_jump(exit.from, exit.site, to, &bump) };
@@ -68,6 +67,15 @@ impl<C: Client> Engine<C> {
             unsafe { patch_rel32(exit.site, at) };
             self.add_incoming(to, id);
         }
+    }
+
+    /// Counts one passage of this thread along a path. Returns its counter.
+    pub(crate) fn count_passage(&mut self, st: &ThreadState, path: u32) -> i32 {
+        let disp = self.client.counter_of(path);
+        let counter = (st.this as u64).wrapping_add(disp as u64) as *mut u64;
+        // SAFETY: a counter in this thread's slab; the thread is here.
+        unsafe { *counter = (*counter).wrapping_add(1) };
+        disp
     }
 
     /// Emits what is wanted before the block that comes next.

@@ -286,12 +286,27 @@ impl Asm {
         }
     }
 
-    /// Pads so that five bytes from here lie in one 8-byte word, and puts a five-byte nop there that can later
-    /// become a jump; returns the address of its future displacement.
+    /// The same before a jump whose displacement starts at its byte `lead`. What pads is part of the jump: prefixes that
+    /// mean nothing in 64-bit code, where a nop would be one more instruction, and keep a comparison and its jump from
+    /// being fused.
+    pub fn prefix_patch(&mut self, lead: u64) {
+        let at = (self.here() + lead) % 8;
+        if at > 4 {
+            self.prefixes(8 - at);
+        }
+    }
+
+    fn prefixes(&mut self, n: u64) {
+        const ES: u8 = 0x26;
+        (0..n).for_each(|_| self.bytes(&[ES]));
+    }
+
+    /// Pads so that five bytes lie in one 8-byte word, and puts a nop there that can later become a jump; returns the
+    /// address of its future displacement. The padding belongs to the nop, and to the jump.
     pub fn junction(&mut self) -> u64 {
         let at = self.here() % 8;
         if at > 3 {
-            self.nops(8 - at as usize);
+            self.prefixes(8 - at);
         }
         self.bytes(&[0x0f, 0x1f, 0x44, 0x00, 0x00]);
         self.here() - 4

@@ -56,6 +56,9 @@ pub struct Engine<C> {
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
     pub(crate) prefix: crate::counted::Prefix,
+    /// Number of the present generation of the cache, and the earlier ones that threads are still in.
+    pub(crate) generation: u32,
+    pub(crate) old: Vec<crate::generation::Generation>,
 }
 
 /// The engine under its lock; the address of this is in every thread's state.
@@ -104,6 +107,12 @@ impl<C: Client> Engine<C> {
                 st.target = pc;
                 NONE
             }
+            Err(Trouble::CacheFull) if !self.blocks.list.is_empty() && self.begin_generation() => {
+                self.renew(st);
+                // (Nothing is to be linked to the new block.)
+                self.go_to(st, pc);
+                NONE
+            }
             Err(Trouble::Unsupported(_) | Trouble::CacheFull) => {
                 self.hand_back(st, pc);
                 NONE
@@ -120,10 +129,21 @@ impl<C: Client> Engine<C> {
         }
     }
 
+    /// The way to the place of the call at `pc` has counted the call, and so will the block that makes it instead.
+    pub(crate) fn uncount_call(&mut self, st: &ThreadState, pc: u64) {
+        let mut sb = core::mem::take(&mut self.sb);
+        self.decode(&mut sb, pc, 1);
+        if self.counting {
+            self.client.path_cut(st.this as u64, &sb, 0, Some(1));
+        }
+        self.sb = sb;
+    }
+
     /// Takes a block out of use: what leads to it asks for another.
     fn retire(&mut self, id: u32) {
         let pc = self.blocks.list[id as usize].pc;
         self.blocks.list[id as usize].live = false;
+        self.blocks.dead += 1;
         if self.blocks.find(pc) == Some(id) {
             self.blocks.unset(pc);
         }
@@ -139,6 +159,7 @@ impl<C: Client> Engine<C> {
                 continue;
             }
             self.blocks.list[id as usize].live = false;
+            self.blocks.dead += 1;
             if self.blocks.find(b.pc) == Some(id) {
                 self.blocks.unset(b.pc);
             }
@@ -156,6 +177,7 @@ impl<C: Client> Engine<C> {
         const END: u64 = 1 << 48;
         self.unprotect(0, END);
         self.flush(0, END);
+        self.pages.open_all();
         self.suspended.clear();
     }
 }
@@ -198,11 +220,23 @@ pub unsafe extern "C" fn entry<C: Client>(state: *mut ThreadState, reason: u32) 
 /// Finds, or makes, the code at which the program goes on.
 fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u32) {
     let mut e = shared.lock.lock();
-    st.back = match reason {
-        r if r == Reason::Exit as u32 => e.blocks.exits[st.exit_id as usize].target,
-        _ => st.target,
-    };
+    e.reclaim_if_full();
+    let exit = (reason == Reason::Exit as u32).then(|| e.exit_of(st));
+    st.back = exit.map_or(st.target, |exit| exit.target);
     e.fail_if_asked();
+    let mut reason = reason;
+    if st.generation != e.generation {
+        if let Some(exit) = exit {
+            let pc = e.leave_by(st, &exit);
+            e.renew(st);
+            e.go_to(st, pc);
+            return;
+        }
+        e.renew(st);
+        if reason == Reason::Cached as u32 {
+            reason = Reason::Call as u32; // the site is of no use any more
+        }
+    }
     match reason {
         r if r == Reason::Exit as u32 => {
             let exit = e.blocks.exits[st.exit_id as usize];
@@ -214,13 +248,8 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
                     st.resume = e.blocks.list[to as usize].entry;
                     return;
                 }
-                // Its place was flushed. The way here has counted the call, and so will the block that makes it.
-                let mut sb = core::mem::take(&mut e.sb);
-                e.decode(&mut sb, exit.target, 1);
-                if e.counting {
-                    e.client.path_cut(st.this as u64, &sb, 0, Some(1));
-                }
-                e.sb = sb;
+                // Its place was flushed.
+                e.uncount_call(st, exit.target);
                 // A block that begins with the call would lead here again.
                 if e.blocks.list[exit.from as usize].pc == exit.target {
                     e.retire(exit.from);

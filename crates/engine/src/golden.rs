@@ -4,13 +4,14 @@
 //! client, one after the other: they would compete for places otherwise.
 
 use crate::access::{Access, Kind};
+use crate::block::ExitKind;
 use crate::boot::set_up;
 use crate::client::{Client, StringCounters};
 use crate::engine::Engine;
 use crate::events::{Emit, Events};
 use crate::modrm::{Alu, Mem, Size};
 use crate::region::Regions;
-use crate::state::off;
+use crate::state::{ThreadState, off};
 use crate::superblock::{Insn, Superblock};
 use crate::sys::{self, mm, nr};
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
@@ -118,14 +119,38 @@ impl Client for Everything {
     fn process_end(&mut self) {}
 }
 
-/// Translates all sources for `client` and shows what was made.
-fn show<C: Client>(client: C) -> String {
+/// Side exits that are counted when they are first taken, as `count` has them.
+struct Later;
+
+impl Client for Later {
+    const SIDE_PATHS: bool = true;
+    fn side_path(&mut self, _: &Superblock, count: usize) -> u32 {
+        count as u32
+    }
+    fn counter_of(&mut self, path: u32) -> i32 {
+        0x10_2000 + 8 * path as i32
+    }
+    fn block(&mut self, _: &Superblock) {}
+    fn path_counter(&mut self, _: &Superblock, count: usize) -> Option<i32> {
+        Some(0x10_1000 + 8 * count as i32)
+    }
+    fn string_counters(&mut self, _: &Insn) -> Option<StringCounters> {
+        None
+    }
+    fn path_cut(&mut self, _: u64, _: &Superblock, _: usize, _: Option<usize>) {}
+    fn thread_start(&mut self, _: u64, _: u32, _: bool) {}
+    fn thread_end(&mut self, _: u64, _: u32) {}
+    fn process_end(&mut self) {}
+}
+
+/// An engine for `client`, with the sources in the program's memory.
+fn prepare<C: Client>(client: C, sources: &[(&str, &[u8])]) -> Engine<C> {
     let page = sys::map_anonymous(CODE, 0x4000, mm::RW, mm::MAP_FIXED_NOREPLACE).expect("a free address");
     assert_eq!(page, CODE);
     // Returns behind everything.
     // SAFETY: the pages that were just mapped.
     unsafe { core::ptr::write_bytes(CODE as *mut u8, 0xc3, 0x4000) };
-    for (k, (_, bytes)) in SOURCES.iter().enumerate() {
+    for (k, (_, bytes)) in sources.iter().enumerate() {
         let at = (CODE + 0x100 * k as u64) as *mut u8;
         // SAFETY: inside the page that was just mapped.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
@@ -136,7 +161,19 @@ fn show<C: Client>(client: C) -> String {
     regions.read_own(&[]);
     let regs = Regs { rip: CODE, ..Regs::default() };
     let boot = Boot { regs, flags: flags::WATCH_FLAGS, ..Boot::default() };
-    let mut e: Engine<C> = set_up(boot, client, regions);
+    set_up(boot, client, regions)
+}
+
+/// Unmaps everything: the next engine is to find the same places.
+fn end<C: Client>(e: Engine<C>) {
+    drop(e);
+    // SAFETY: mapped by `prepare`; nothing refers to it any more.
+    unsafe { sys::call(nr::MUNMAP, [CODE, 0x4000, 0, 0, 0, 0]) };
+}
+
+/// Translates all sources for `client` and shows what was made.
+fn show<C: Client>(client: C) -> String {
+    let mut e = prepare(client, SOURCES);
     let mut out = String::new();
     for (k, (what, _)) in SOURCES.iter().enumerate() {
         let pc = CODE + 0x100 * k as u64;
@@ -151,14 +188,77 @@ fn show<C: Client>(client: C) -> String {
         list(&mut out, "hot", hot, hot_end);
         list(&mut out, "cold", cold, cold_end);
     }
-    let (low, low_end) = e.low.range();
-    let arenas: Vec<(u64, u64)> = e.cache.iter().map(|a| (a.base, a.bytes)).collect();
-    for (at, bytes) in arenas.into_iter().chain([(CODE, 0x4000), (low, low_end - low)]) {
-        // SAFETY: mapped by this test; nothing refers to it any more, as `e` is forgotten and was never run.
-        unsafe { sys::call(nr::MUNMAP, [at, bytes, 0, 0, 0, 0]) };
-    }
-    core::mem::forget(e);
+    end(e);
     out
+}
+
+/// Programs with a side exit that is taken: see [`show_counted`].
+const TAKEN: &[(&str, &[u8])] = &[
+    (
+        "to a new block, flags dead there: cmp eax, ecx; je +2; xor edx, edx; jmp start; xor eax, eax; ret",
+        &[0x39, 0xc8, 0x74, 4, 0x31, 0xd2, 0xeb, 0xf8, 0x31, 0xc0, 0xc3],
+    ),
+    (
+        "to a new block, flags live there: cmp eax, ecx; je +2; xor edx, edx; jmp start; setc al; ret",
+        &[0x39, 0xc8, 0x74, 4, 0x31, 0xd2, 0xeb, 0xf8, 0x0f, 0x92, 0xc0, 0xc3],
+    ),
+];
+
+/// Translates what [`TAKEN`] holds, takes each side exit, takes it again after all links were cut, and shows what was
+/// made at each step.
+fn show_counted() -> String {
+    let mut e = prepare(Later, TAKEN);
+    const SLAB_BYTES: u64 = 0x20_0000;
+    let slab = sys::map_anonymous(0, SLAB_BYTES, mm::RW, 0).expect("memory");
+    let state = slab as *mut ThreadState;
+    // SAFETY: zeroes are a valid state, and the memory is large enough for state and counters.
+    let st = unsafe { &mut *state };
+    st.this = state;
+    let mut out = String::new();
+    for (k, (what, _)) in TAKEN.iter().enumerate() {
+        let pc = CODE + 0x100 * k as u64;
+        writeln!(out, "== {what}").unwrap();
+        step(&mut e, &mut out, "translated", |e| {
+            e.translate(pc).expect("can be translated");
+        });
+        let mut exits = e.blocks.exits.iter();
+        let id = exits.rposition(|x| x.kind == ExitKind::Counted).expect("a counted exit") as u32;
+        let target = e.blocks.exits[id as usize].target;
+        step(&mut e, &mut out, "taken", |e| e.take_counted(st, id));
+        step(&mut e, &mut out, "its target is flushed", |e| {
+            let to = e.blocks.exits[id as usize].to;
+            e.unlink_incoming(to);
+        });
+        step(&mut e, &mut out, "taken again, to a block that is there", |e| e.take_counted(st, id));
+        let disp = e.client.counter_of(e.blocks.exits[id as usize].path) as u64;
+        // SAFETY: a word of the slab.
+        let passages = unsafe { *((slab + disp) as *const u64) };
+        writeln!(out, "{passages} passages to {target:x} so far").unwrap();
+    }
+    // SAFETY: mapped above; `st` is not used any more.
+    unsafe { sys::call(nr::MUNMAP, [slab, SLAB_BYTES, 0, 0, 0, 0]) };
+    end(e);
+    out
+}
+
+/// Does something and shows the code that it made.
+fn step<C: Client>(e: &mut Engine<C>, out: &mut String, what: &str, act: impl FnOnce(&mut Engine<C>)) {
+    let (hot, cold) = (e.cache.arena(0).hot, e.cache.arena(0).cold);
+    act(e);
+    writeln!(out, "-- {what}").unwrap();
+    list(out, "hot", hot, e.cache.arena(0).hot);
+    list(out, "cold", cold, e.cache.arena(0).cold);
+    for x in e.blocks.exits.iter().filter(|x| x.kind == ExitKind::Counted) {
+        // SAFETY: the displacement of an emitted jump.
+        let to = unsafe { (x.site as *const i32).read_unaligned() };
+        writeln!(
+            out,
+            "     the jump at {:x} leads to {:x}",
+            x.site - 2,
+            x.site.wrapping_add_signed(4 + i64::from(to))
+        )
+        .unwrap();
+    }
 }
 
 fn list(out: &mut String, stream: &str, from: u64, to: u64) {
@@ -205,4 +305,5 @@ fn named(text: &str) -> String {
 fn emitted_code() {
     insta::assert_snapshot!("counting", show(Counts));
     insta::assert_snapshot!("every_event", show(Everything));
+    insta::assert_snapshot!("counted_exits", show_counted());
 }

@@ -9,7 +9,7 @@
 //! - Compiled for SSE2: it may clobber xmm0 to xmm15, which the trampolines save, and no other vector state.
 //! - The program's memory is written only where a native run's would be: its stack by calls and signal frames.
 //! - Nothing allocates or locks in a signal handler unless it interrupted code in the cache.
-//! - A block that has run is never moved or freed.
+//! - A block that has run is never moved, and freed only when no thread can stand in it (`generation.rs`).
 //! - Every address type is a `u64`; names say which space: `pc` is the program's, `at`, `entry`, `site` and
 //!   `stub` are the cache's.
 #![cfg_attr(not(test), no_std)]
@@ -32,6 +32,7 @@ pub mod emit;
 pub mod engine;
 pub mod events;
 mod follow;
+mod generation;
 #[cfg(test)]
 mod golden;
 pub mod handback;

@@ -24,7 +24,8 @@ fn bytes(calls: bool) -> u64 {
 /// Tables in low memory.
 pub struct LowTables {
     base: u64,
-    calls: bool,
+    miss: u64,
+    call_miss: Option<u64>,
 }
 
 impl LowTables {
@@ -38,7 +39,7 @@ impl LowTables {
             }
             sys::map_anonymous(base, bytes, mm::RW, mm::MAP_FIXED_NOREPLACE).filter(|got| *got == base)
         })?;
-        let t = LowTables { base, calls: call_miss.is_some() };
+        let t = LowTables { base, miss, call_miss };
         for i in 0..ENTRIES {
             t.write(i, miss);
         }
@@ -48,6 +49,11 @@ impl LowTables {
             }
         }
         Some(t)
+    }
+
+    /// Empty ones of the same kind.
+    pub fn another(&self, regions: &Regions) -> Option<LowTables> {
+        LowTables::new(regions, self.miss, self.call_miss)
     }
 
     /// Address of the branch table.
@@ -67,7 +73,7 @@ impl LowTables {
 
     /// The range, which is not the program's.
     pub fn range(&self) -> (u64, u64) {
-        (self.base, self.base + bytes(self.calls))
+        (self.base, self.base + bytes(self.call_miss.is_some()))
     }
 
     /// Calls of `pc` now go to `entry`.
@@ -101,6 +107,14 @@ impl LowTables {
     pub fn hook(&self, n: u64, on: bool) {
         // SAFETY: `n` is masked to the table's length.
         unsafe { ((u64::from(self.syscalls()) + (n & 0xffff)) as *mut u8).write_volatile(u8::from(on)) };
+    }
+}
+
+impl Drop for LowTables {
+    fn drop(&mut self) {
+        let (start, end) = self.range();
+        // SAFETY: our own mapping; no code that uses the tables is left.
+        unsafe { sys::call(sys::nr::MUNMAP, [start, end - start, 0, 0, 0, 0]) };
     }
 }
 

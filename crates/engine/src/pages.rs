@@ -92,6 +92,12 @@ impl Pages {
         self.protected.iter().copied()
     }
 
+    /// All pages have the permission that the program asked for again.
+    pub fn open_all(&mut self) {
+        self.protected.clear();
+        self.aliases.clear();
+    }
+
     /// Has any block been made from a page in this range?
     pub fn any(&mut self, start: u64, end: u64) -> bool {
         self.settle();

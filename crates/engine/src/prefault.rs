@@ -1,14 +1,15 @@
 //! Touching memory before it is needed.
 //!
-//! Translation appends to a few long lists. Their pages would be faulted in one by one, which costs more than
-//! filling them; one system call for a stretch of pages costs a tenth of that.
+//! Translation appends to a few long lists and streams. Their pages would be faulted in one by one, which costs more
+//! than filling them; one system call for a stretch of pages costs a tenth of that. Stretches are short: a page that is
+//! cleared and never used costs as much as one that is.
 
 use crate::sys;
 use alloc::vec::Vec;
 
 /// Bytes that are populated at a time, and how close to the end of them a list may come.
-const STEP_BYTES: usize = 128 << 10;
-const SLACK_BYTES: usize = 24 << 10;
+const STEP_BYTES: usize = 64 << 10;
+const SLACK_BYTES: usize = 16 << 10;
 
 /// How far one list's memory is populated.
 #[derive(Default)]
@@ -21,12 +22,17 @@ impl Prefault {
     /// Keeps the part of `list` that is filled next populated.
     #[inline]
     pub fn keep_ahead<T>(&mut self, list: &Vec<T>) {
-        let used = list.len() * size_of::<T>();
-        if list.as_ptr() as usize != self.base {
-            *self = Prefault { base: list.as_ptr() as usize, done: used & !0xfff };
+        self.keep(list.as_ptr() as usize, list.len() * size_of::<T>(), list.capacity() * size_of::<T>());
+    }
+
+    /// The same for memory at `base` of which `used` bytes are filled and `room` may be.
+    #[inline]
+    pub fn keep(&mut self, base: usize, used: usize, room: usize) {
+        if base != self.base {
+            *self = Prefault { base, done: used & !0xfff };
         }
         if used + SLACK_BYTES > self.done {
-            self.populate(list.capacity() * size_of::<T>());
+            self.populate(room);
         }
     }
 

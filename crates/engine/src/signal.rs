@@ -462,15 +462,20 @@ impl<C: Client> Engine<C> {
         before.is_some_and(|(at, len)| unsafe { self.regions.code(at, len) }.last() == Some(&POPF))
     }
 
-    /// A fault of an instruction in the cache.
-    fn fault(&mut self, st: &mut ThreadState, s: u32, info: &SigInfo, uc: &mut UContext) {
+    /// Was the fault a store to a page that is only protected because code was translated from it? Then the store is
+    /// tried again; afterwards its block, perhaps stale now, is left.
+    fn stored_to_code(&mut self, st: &mut ThreadState, s: u32, uc: &mut UContext) -> bool {
         const WRITE: u64 = 2;
-        if s == sig::SEGV && uc.err & WRITE != 0 && self.code_written(uc.cr2) {
-            // The store is tried again; afterwards its block, perhaps stale now, is left.
+        let stored = s == sig::SEGV && uc.err & WRITE != 0 && self.code_written(uc.cr2);
+        if stored {
             st.signals.leave_block = true;
             uc.rflags |= TRAP_FLAG;
-            return;
         }
+        stored
+    }
+
+    /// A fault of an instruction in the cache.
+    fn fault(&mut self, st: &mut ThreadState, s: u32, info: &SigInfo, uc: &mut UContext) {
         let Some((id, m)) = self.mapped(uc.rip) else {
             bug::report(b"a fault at an unmapped place in the cache", uc.cr2, uc.rip);
         };
@@ -525,9 +530,9 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         let waits = st.signals.queued != 0 || st.signals.leave_block || st.leaving.called;
         if s == sig::TRAP && waits && uc.rflags & TRAP_FLAG != 0 {
             uc.rflags &= !TRAP_FLAG;
-            shared.lock.lock().deliver_in_cache(st, uc);
+            shared.lock.lock().as_of(st.generation, |e| e.deliver_in_cache(st, uc));
         } else if s == sig::TRAP && info.code == TRAP_TRACE {
-            shared.lock.lock().stepped(st, info, uc);
+            shared.lock.lock().as_of(st.generation, |e| e.stepped(st, info, uc));
         } else if pc == 0 && s == sig::SEGV {
             // A return whose slot in the return cache was never filled.
             let sp = uc.gpr(gpr::RSP);
@@ -538,7 +543,10 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
             unsafe { *slot = st.return_miss };
             uc.rip = st.return_miss;
         } else {
-            shared.lock.lock().fault(st, s, info, uc);
+            let mut e = shared.lock.lock();
+            if !e.stored_to_code(st, s, uc) {
+                e.as_of(st.generation, |e| e.fault(st, s, info, uc));
+            }
         }
     } else if s == sig::TRAP && info.code == SI_TKILL && handback::is_gathering() {
         st.leaving.called = true;
@@ -563,9 +571,9 @@ fn pend<C: Client>(shared: &Shared<C>, st: &mut ThreadState, uc: &mut UContext, 
     st.pend = 1;
     uc.mask = !sig::SYNC;
     if !in_engine {
-        shared.lock.lock().deliver_in_cache(st, uc);
+        shared.lock.lock().as_of(st.generation, |e| e.deliver_in_cache(st, uc));
     } else if leaving(uc.rip) {
-        shared.lock.lock().deliver_leaving(st, uc);
+        shared.lock.lock().as_of(st.generation, |e| e.deliver_leaving(st, uc));
     }
 }
 
@@ -588,7 +596,7 @@ fn engine_fault<C: Client>(
     if s == sig::TRAP && uc.rip == pending {
         let mut e = shared.lock.lock();
         if st.signals.queued != 0 || st.leaving.called {
-            e.deliver_leaving(st, uc);
+            e.as_of(st.generation, |e| e.deliver_leaving(st, uc));
         } else {
             st.pend = 0;
         }

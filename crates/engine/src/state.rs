@@ -15,6 +15,8 @@ use core::mem::offset_of;
 /// Offset of the return cache in a slab; one 8-byte cache address for each value of the low 16 bits of an
 /// application return address.
 pub const RETURN_CACHE_OFFSET: u64 = 0x1_0000;
+/// Its length.
+pub const RETURN_CACHE_BYTES: u64 = 0x8_0000;
 /// Offset of the client's own memory in a slab.
 pub const CLIENT_AREA_OFFSET: u64 = 0x8000;
 /// Its length.
@@ -109,6 +111,8 @@ pub struct ThreadState {
     pub slab: u32,
     /// Kernel thread id.
     pub tid: u32,
+    /// Generation of the cache that this thread is in, or was in before it entered the engine.
+    pub generation: u32,
     /// Values of the registers that instrumentation borrows, by machine number.
     pub borrow: [u64; 16],
     /// Argument of a clean call.
@@ -150,7 +154,7 @@ pub mod off {
 }
 
 const _: () = assert!(size_of::<ThreadState>() <= CLIENT_AREA_OFFSET as usize);
-const _: () = assert!(RETURN_CACHE_OFFSET + 0x8_0000 < ENGINE_STACK_TOP);
+const _: () = assert!(RETURN_CACHE_OFFSET + RETURN_CACHE_BYTES < ENGINE_STACK_TOP);
 
 /// The current thread's state.
 ///

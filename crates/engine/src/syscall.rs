@@ -135,8 +135,8 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
     let n = st.gpr[0];
     let a = [st.gpr[7], st.gpr[6], st.gpr[2], st.gpr[10], st.gpr[8], st.gpr[9]];
     let (site, told) = {
-        let e = shared.lock.lock();
-        (e.blocks.exits[st.exit_id as usize], e.events().syscalls)
+        let mut e = shared.lock.lock();
+        (e.exit_of(st), e.events().syscalls)
     };
     if st.pend != 0 {
         // A signal first; the call is made again after it.
@@ -226,7 +226,7 @@ fn wait_mask(n: u64, a: [u64; 6]) -> Option<u64> {
 /// their permission back, their translations go, and the call is made again; the second time there are none.
 pub(crate) fn efault<C: Client>(shared: &Shared<C>, st: &mut ThreadState) {
     let mut e = shared.lock.lock();
-    let site = e.blocks.exits[st.exit_id as usize];
+    let site = e.exit_of(st);
     st.gpr[1] = site.target;
     st.resume = site.site;
     let failed = st.gpr[0] as i64 == -errno::EFAULT;
@@ -492,6 +492,7 @@ impl<C: Client> Engine<C> {
             return None;
         }
         self.blocks.list[id as usize].live = true;
+        self.blocks.dead -= 1;
         self.blocks.set(pc, id);
         let mut pages = core::mem::take(&mut self.page_list);
         pages::distinct(self.maps.instructions(b.map, b.pc), &mut pages);

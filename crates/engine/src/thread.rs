@@ -5,6 +5,7 @@ use crate::client::{Client, SlabLayout};
 use crate::engine::{Engine, Shared, entry};
 use crate::events::Events;
 use crate::follow::Follow;
+use crate::generation::forget_returns;
 use crate::kernel::{SS_DISABLE, sig};
 use crate::state::{CLIENT_AREA_BYTES, CLIENT_AREA_OFFSET, ENGINE_STACK_TOP, ThreadState, off};
 use crate::sys::{self, mm, nr};
@@ -65,14 +66,25 @@ impl Slabs {
 }
 
 impl<C: Client> Engine<C> {
-    /// A state for a new thread, complete but for registers and signals. `None`: too many threads, or no memory.
-    pub(crate) fn new_thread(&mut self, shared: usize) -> Option<&'static mut ThreadState> {
+    /// A state for a new thread, complete but for registers and signals. It starts in the generation of the cache that
+    /// its parent is in. `None`: too many threads, or no memory.
+    pub(crate) fn new_thread(
+        &mut self,
+        shared: usize,
+        parent: Option<&ThreadState>,
+    ) -> Option<&'static mut ThreadState> {
         let (slab, fresh) = self.slabs.take()?;
         let at = self.slabs.address(slab);
         if fresh {
             sys::map_anonymous(at, slab::PRIVATE_BYTES, mm::RW, mm::MAP_FIXED)?;
         }
         let state = at as *mut ThreadState;
+        let (generation, return_miss) =
+            parent.map_or((self.generation, self.return_miss), |p| (p.generation, p.return_miss));
+        // SAFETY: the state of a thread that has left it, or zeroes.
+        if !fresh && unsafe { (*state).generation } != generation {
+            forget_returns(at);
+        }
         // SAFETY: the slab's private part was mapped above or by an earlier thread that has left it; zeroes are a
         // valid state, and nobody else uses the slab.
         let st = unsafe {
@@ -93,7 +105,8 @@ impl<C: Client> Engine<C> {
         st.enter_cached = trampoline::enter_cached as *const () as usize;
         st.enter_efault = trampoline::enter_efault as *const () as usize;
         st.master = signal::master::<C> as *const () as usize;
-        st.return_miss = self.return_miss;
+        st.return_miss = return_miss;
+        st.generation = generation;
         st.engine = shared;
         st.slab = slab;
         Some(st)
@@ -136,7 +149,7 @@ pub(crate) fn clone<C: Client>(
     }
     let vfork = flags & VFORK != 0;
     signal::block_all();
-    let child = shared.lock.lock().new_thread(st.engine);
+    let child = shared.lock.lock().new_thread(st.engine, Some(st));
     let Some(child) = child else {
         signal::set_kernel_mask(st.signals.mask);
         Line::new()

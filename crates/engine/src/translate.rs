@@ -88,6 +88,7 @@ impl<C: Client> Engine<C> {
         if self.boot.flags & wire::boot::flags::VERBOSE != 0 {
             crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
         }
+        self.cache.reserve_stubs(self.blocks.exits.len());
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
         self.blocks.keep_ahead();
         self.maps.keep_ahead();
@@ -607,7 +608,7 @@ pub(crate) fn exit_stub(cold: &mut Asm, arena: &Arena, id: u32, lent: u16) -> u6
 
 /// A patchable jump.
 pub(crate) fn jmp_exit(a: &mut Asm) -> u64 {
-    a.align_patch(1);
+    a.prefix_patch(1);
     let here = a.here();
     a.jmp(here)
 }
@@ -617,7 +618,7 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
     // (loope and loopne have condition codes too.)
     if insn.ins.is_jcc_short_or_near() {
         let cond = insn.ins.condition_code() as u8;
-        a.align_patch(2);
+        a.prefix_patch(2);
         let here = a.here();
         return a.jcc(cond - 1, here);
     }

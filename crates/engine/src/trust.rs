@@ -17,11 +17,10 @@
 use crate::bug::Line;
 use crate::client::Client;
 use crate::engine::Engine;
+use crate::generation::forget_returns;
 use crate::liveness::{ALL, killed, read};
 use crate::region::Regions;
-use crate::state::RETURN_CACHE_OFFSET;
 use crate::superblock::End;
-use crate::sys::{self, nr};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
 /// What is relied on.
@@ -155,11 +154,7 @@ impl<C: Client> Engine<C> {
         self.flush_all();
         // What returns find now are landings that may change flags: have them ask again.
         for slab in 0..self.slabs.taken as u32 {
-            let at = self.slabs.address(slab) + RETURN_CACHE_OFFSET;
-            const DONTNEED: u64 = 4;
-            // SAFETY: the return cache of a slab, private memory of ours; all of its words may become zero at any
-            // time (a return to 0 is caught).
-            unsafe { sys::call(nr::MADVISE, [at, 0x8_0000, DONTNEED, 0, 0, 0]) };
+            forget_returns(self.slabs.address(slab));
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Args {
     /// Have a bug some way into the program: to see what happens then
     #[arg(long, hide = true)]
     fail: bool,
+    /// Let the code cache become so large, in units of 16 KB, before it is emptied: for tests
+    #[arg(long, hide = true, default_value_t = 0)]
+    cache_units: u16,
     /// One instruction per block: slow, for finding mistranslations
     #[arg(long, hide = true)]
     single: bool,
@@ -50,6 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     ] {
         bits |= if on { bit } else { 0 };
     }
+    bits |= u32::from(args.cache_units) << flags::CACHE_SHIFT;
     let recording = args.mode.begin("count")?;
     let spec = Spec {
         command: &args.mode.command,

@@ -58,8 +58,14 @@ fn compare(root: &Path, builder: &Builder, name: &str) {
     let command: Vec<OsString> = case.command(builder).unwrap().into_iter().map(Into::into).collect();
     let text: Vec<String> = command.iter().map(|c| c.to_str().expect("plain text").to_owned()).collect();
     let stepped = stepper::step::trace(|p| Command::new(p), &text).unwrap();
-    let spec = launch::log::spec(&command, runtimes::LOG, 0);
-    let outcome = launch::run(&spec).unwrap();
+    // The second time with the smallest code cache that there is: it is emptied while the program runs.
+    for flags in [0, 1 << wire::boot::flags::CACHE_SHIFT] {
+        compare_log(name, &launch::log::spec(&command, runtimes::LOG, flags), &stepped);
+    }
+}
+
+fn compare_log(name: &str, spec: &launch::Spec<'_>, stepped: &stepper::step::Report) {
+    let outcome = launch::run(spec).unwrap();
     assert_eq!(outcome.ended.shell_code(), stepped.exit, "{name}: exit status");
     let (events, lost) = launch::log::read(&outcome.results);
     assert_eq!(lost, 0);

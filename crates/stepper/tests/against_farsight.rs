@@ -12,6 +12,9 @@ use serde_json::Value;
 use transparency::case::of_test_programs;
 use transparency::compile::Builder;
 
+/// With the smallest code cache that there is: it is emptied again and again while the program runs.
+const EMPTIED: &[&str] = &["--cache-units", "1"];
+
 #[test]
 fn counts_are_those_of_single_stepping() {
     let Some(farsight) = std::env::var_os("FARSIGHT_BIN") else {
@@ -45,29 +48,31 @@ fn counts_are_those_of_single_stepping() {
         let stepped =
             run(stepper.arg("--functions").arg("--json").arg(&stepped_json).arg("--"), &stepped_json);
         let counted_json = scratch.join("counted.json");
-        let mut setarch = Command::new("/usr/bin/setarch");
-        setarch.args(["x86_64", "-R"]).arg(&farsight).args([
-            "count",
-            "--no-summary",
-            "-q",
-            "-o",
-            "/dev/null",
-        ]);
-        let counted = run(setarch.arg("--json").arg(&counted_json).arg("--"), &counted_json);
-        for key in ["instructions", "blocks", "loads", "stores", "calls"] {
-            if stepped[key] != counted[key] {
-                wrong.push(format!("{}: {key} stepped {} counted {}", case.name, stepped[key], counted[key]));
-            }
-        }
-        let functions_json = scratch.join("functions.json");
-        let mut setarch = Command::new("/usr/bin/setarch");
-        setarch.args(["x86_64", "-R"]).arg(&farsight);
-        setarch.args(["count", "--functions", "--no-summary", "-q", "-o", "/dev/null"]);
-        let by_function = run(setarch.arg("--json").arg(&functions_json).arg("--"), &functions_json);
-        wrong.extend(function_differences(&case.name, &stepped, &by_function));
+        let count = |flags: &[&str]| {
+            let mut setarch = Command::new("/usr/bin/setarch");
+            setarch.args(["x86_64", "-R"]).arg(&farsight).args([
+                "count",
+                "--no-summary",
+                "-q",
+                "-o",
+                "/dev/null",
+            ]);
+            run(setarch.args(flags).arg("--json").arg(&counted_json).arg("--"), &counted_json)
+        };
         let threads = stepped["threads"].as_array().map_or(0, Vec::len);
-        if counted["threads"] != threads {
-            wrong.push(format!("{}: {threads} threads stepped, counted {}", case.name, counted["threads"]));
+        for flags in [&[][..], EMPTIED] {
+            let counted = count(flags);
+            let name = format!("{} {}", case.name, flags.join(" "));
+            for key in ["instructions", "blocks", "loads", "stores", "calls"] {
+                if stepped[key] != counted[key] {
+                    wrong.push(format!("{name}: {key} stepped {} counted {}", stepped[key], counted[key]));
+                }
+            }
+            if counted["threads"] != threads {
+                wrong.push(format!("{name}: {threads} threads stepped, counted {}", counted["threads"]));
+            }
+            let by_function = count(&[&["--functions"], flags].concat());
+            wrong.extend(function_differences(&name, &stepped, &by_function));
         }
     }
     std::fs::remove_dir_all(&scratch).unwrap();

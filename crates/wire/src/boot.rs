@@ -72,6 +72,11 @@ pub mod flags {
     pub const RUNNING: u32 = 256;
     /// Have a bug, for tests of what happens then.
     pub const FAIL: u32 = 512;
+    /// The bits from here on: how large the cache may become, in units of [`CACHE_UNIT_SHIFT`]; 0 for the usual size.
+    /// For tests of what happens when it is full.
+    pub const CACHE_SHIFT: u32 = 16;
+    /// log2 of the unit, in bytes.
+    pub const CACHE_UNIT_SHIFT: u32 = 14;
     /// One instruction per block: slow, for finding mistranslations.
     pub const SINGLE: u32 = 32;
 }

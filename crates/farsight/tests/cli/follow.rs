@@ -95,3 +95,69 @@ fn what_a_child_executed_is_exact() {
         std::fs::remove_file(folder.path("p")).expect("removed");
     }
 }
+
+/// Reads as many words as its argument says; without one, has children do so: one by fork, two by spawning itself, and
+/// itself, by exec.
+const READERS: &str = r#"
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+__attribute__((noinline)) long work(const long *p, long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++) sum += p[i];
+    return sum;
+}
+static int child(long n) {
+    long *p = malloc(n * sizeof *p);
+    for (long i = 0; i < n; i++) p[i] = i;
+    return printf("%ld\n", work(p, n)) < 0 || fflush(stdout);
+}
+int main(int argc, char **argv) {
+    if (argc > 1) return child(atol(argv[1]));
+    pid_t forked = fork();
+    if (forked == 0) _exit(child(4));
+    waitpid(forked, 0, 0);
+    char *sizes[] = {"8", "16", "32"};
+    for (int i = 0; i < 3; i++) {
+        char *words[] = {argv[0], sizes[i], 0};
+        pid_t pid;
+        if (i == 2) return execv(argv[0], words);
+        if (posix_spawn(&pid, argv[0], 0, 0, words, environ)) return 1;
+        waitpid(pid, 0, 0);
+    }
+}
+"#;
+
+#[test]
+fn growth_follows_programs_that_are_execd_and_leaves_forks_alone() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("readers.c"), READERS).expect("written");
+    let program = folder.path("readers");
+    let mut gcc = Command::new("gcc");
+    let built = gcc.args(["-O1", "-g", "-o"]).arg(&program).arg(folder.path("readers.c")).status();
+    assert!(built.expect("gcc runs").success());
+    let program = program.to_str().expect("UTF-8");
+    let ended = folder.run(&["growth", "--follow", "-q", "-o", "p", "--", program]).exits(0);
+    assert_eq!(ended.stdout, "6\n28\n120\n496\n", "each child does its work, profiled or not");
+    let loaded = profile::file::load(&folder.path("p")).expect("a profile");
+    // Activations and sizes of `work` in each run.
+    let mut found = Vec::new();
+    for run in &loaded.profile.runs {
+        let Data::Growth(growth) = &run.data else { panic!("not a growth profile") };
+        let routine = growth.routines.iter().find(|r| r.name == "work");
+        let points = routine.map(|r| r.points.iter().map(|p| (p.calls, p.n)).collect::<Vec<_>>());
+        found.push((run.exit, points.unwrap_or_default(), u64::from(growth.cell_bytes)));
+    }
+    assert_eq!(found.len(), 4, "the program, two that were spawned, and what it became: {found:?}");
+    let cells = |longs: u64| longs * 8 / found[0].2;
+    let sizes: Vec<u64> = found.iter().filter_map(|f| f.1.first()).map(|p| p.1).collect();
+    assert!(found.iter().all(|f| f.1.len() <= 1 && f.1.iter().all(|p| p.0 == 1)), "{found:?}");
+    assert_eq!(sizes.len(), 3, "the one that forks, spawns and execs reads nothing itself: {found:?}");
+    let mut sizes = sizes;
+    sizes.sort_unstable();
+    assert!(sizes[0] >= cells(8), "{found:?}");
+    assert_eq!([sizes[1] - sizes[0], sizes[2] - sizes[1]], [cells(8), cells(16)], "{found:?}");
+}
