@@ -47,6 +47,9 @@ pub struct Args {
     /// the one that was disturbed most
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
+    /// Only the program as a whole, without its call sites: costs least
+    #[arg(long)]
+    whole: bool,
     /// What handing over a task costs, in nanoseconds; measured on this machine if not given
     #[arg(long, value_name = "NS")]
     burden: Option<u64>,
@@ -153,6 +156,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.raw_clock {
         env.push(("FARSIGHT_SPAN_CLOCK".into(), "raw".into()));
+    }
+    if args.whole {
+        env.push(("FARSIGHT_SPAN_WHOLE".into(), "1".into()));
     }
     if args.serial {
         env.extend(workers(1));

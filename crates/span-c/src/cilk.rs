@@ -83,6 +83,11 @@ fn enter(main: &mut Main, site: u32, how: How) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_spawn(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            main.whole_spawn();
+            main.pending = Pending::Spawned;
+            return GO;
+        }
         main.pause();
         main.spawned = true;
         // SAFETY: by contract.
@@ -97,6 +102,11 @@ pub unsafe extern "C" fn farsight_spawn(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            main.whole_end();
+            main.pending = Pending::Unknown;
+            return;
+        }
         main.pause();
         main.stack.leave();
         main.pending = Pending::Unknown;
@@ -111,6 +121,9 @@ pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_call(site: *const Site) {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            return main.whole_aside();
+        }
         // SAFETY: by contract.
         main.aside(|main| main.pending = Pending::Called(unsafe { &*site }.id()));
     }
@@ -125,7 +138,14 @@ pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const 
     let Some(main) = Main::get() else { return Guard { go: 0 } };
     // A spawned function uses the frame of its spawn, and that is left at the spawn's end.
     let own = main.pending != Pending::Spawned;
-    if own {
+    if main.is_whole() {
+        main.pending = Pending::Unknown;
+        if own {
+            main.whole_begin();
+        } else {
+            main.whole_aside();
+        }
+    } else if own {
         main.pause();
         let site = match main.pending {
             Pending::Called(site) => site,
@@ -154,7 +174,13 @@ pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
     // SAFETY: by contract.
     let how = unsafe { (*guard).go };
     if let Some(main) = Main::get().filter(|_| how != 0) {
-        if how == 1 {
+        if main.is_whole() {
+            if how == 1 {
+                main.whole_return();
+            } else {
+                main.whole_aside();
+            }
+        } else if how == 1 {
             main.pause();
             main.stack.leave();
             main.resume();
@@ -172,6 +198,10 @@ pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            main.whole_aside();
+            return GO;
+        }
         main.pause();
         // SAFETY: by contract.
         enter(main, unsafe { &*site }.id(), How::Called);
@@ -184,6 +214,9 @@ pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_leave(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            return main.whole_aside();
+        }
         main.pause();
         main.stack.leave();
         main.resume();
@@ -194,6 +227,9 @@ pub extern "C" fn farsight_leave(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_sync() {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            return main.whole_sync();
+        }
         main.pause();
         main.stack.sync();
         main.resume();
@@ -207,6 +243,10 @@ pub extern "C" fn farsight_sync() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            main.whole_begin();
+            return GO;
+        }
         main.pause();
         main.spawned = true;
         // SAFETY: by contract.
@@ -220,6 +260,9 @@ pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            return main.whole_loop_end();
+        }
         // What passed since the last iteration is the loop's own counting, which a parallel loop does by halving.
         main.stack.leave();
         main.restart();
@@ -233,6 +276,10 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            main.whole_iteration();
+            return GO;
+        }
         let counting = main.counted();
         // SAFETY: by contract.
         enter(main, unsafe { &*site }.id(), How::Iteration);
@@ -248,6 +295,9 @@ pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_iteration_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
+        if main.is_whole() {
+            return main.whole_end();
+        }
         main.pause();
         main.stack.leave();
         main.resume();

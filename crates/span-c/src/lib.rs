@@ -1,7 +1,7 @@
 //! The span runtime as a library for C and C++.
 //!
-//! [`cilk`] is what rewritten Cilk programs call, [`ompt`] what LLVM's OpenMP runtime calls. A program that calls nothing of it is one strand, whose work is its
-//! span; that is reported too.
+//! [`cilk`] is what rewritten Cilk programs call, [`ompt`] what LLVM's OpenMP runtime calls. A program that calls nothing of
+//! it is one strand, whose work is its span; that is reported too.
 //!
 //! # Rules
 //! - Cilk programs run as their serial elision, on the thread that called `main`; what other threads call is ignored.
@@ -11,3 +11,4 @@ pub mod cilk;
 mod main_thread;
 pub mod ompt;
 mod repeat;
+mod whole;

@@ -8,6 +8,7 @@ use span_rt::clock::{self, Clock};
 use span_rt::env::{Cost, settings};
 use span_rt::{end, libc};
 use spandag::serial::Stack;
+use spandag::whole::Whole;
 
 /// The main thread's clock and shadow stack.
 pub struct Main {
@@ -17,6 +18,8 @@ pub struct Main {
     /// The site that the next function to begin was called or spawned from.
     pub pending: Pending,
     pub spawned: bool,
+    /// Instead of `stack`, where only the program as a whole is asked for.
+    pub whole: Option<Whole>,
     repeat: Option<Repeat>,
 }
 
@@ -61,12 +64,25 @@ impl Main {
     /// The strand ends.
     #[inline(always)]
     pub fn pause(&mut self) {
+        let cost = self.end_strand();
+        self.stack.strand(cost);
+    }
+
+    /// The strand ends: its cost.
+    #[inline(always)]
+    pub fn end_strand(&mut self) -> u64 {
         let (mut cost, now) = self.clock.end(self.begun);
         if let Some(repeat) = &mut self.repeat {
             cost = repeat.strand(cost);
         }
         self.begun = now;
-        self.stack.strand(cost);
+        cost
+    }
+
+    /// Whether runs are compared, strand by strand.
+    #[inline(always)]
+    pub fn compares(&self) -> bool {
+        self.repeat.is_some()
     }
 
     /// The next strand starts. It started when the last one ended, and has what we did since in it, which is known and
@@ -117,6 +133,7 @@ fn calibrate() {
     for _ in 0..10 {
         let Some(main) = Main::get() else { return };
         main.stack = Stack::new(u64::MAX, 0);
+        main.whole = main.whole.take().map(|_| Whole::new(0));
         main.restart();
         for _ in 0..ROUNDS {
             spawn();
@@ -124,8 +141,9 @@ fn calibrate() {
             sync();
         }
         let Some(main) = Main::get() else { return };
-        main.pause();
-        least = least.min(main.stack.work() / STRANDS);
+        let cost = main.end_strand();
+        let work = main.whole.as_ref().map_or(main.stack.work(), Whole::work);
+        least = least.min((work + cost) / STRANDS);
     }
     clock::HOOK.store(least, Ordering::Relaxed);
 }
@@ -145,6 +163,7 @@ extern "C" fn before_main() {
         begun: 0,
         pending: Pending::Unknown,
         spawned: false,
+        whole: settings().whole.then(|| Whole::new(burden)),
         repeat: settings().strands.as_deref().map(Repeat::new),
     };
     // SAFETY: nobody else runs yet.
@@ -157,6 +176,7 @@ extern "C" fn before_main() {
     }
     let Some(main) = Main::get() else { return };
     main.stack = Stack::new(heavy, burden);
+    main.whole = main.whole.take().map(|_| Whole::new(burden));
     main.repeat = repeat;
     main.pending = Pending::Unknown;
     main.spawned = false;
@@ -174,10 +194,11 @@ extern "C" fn at_exit() {
     // SAFETY: the main thread, at exit.
     let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
     THREAD.store(0, Ordering::Relaxed);
-    main.pause();
+    let cost = main.end_strand();
+    let depth = main.whole.as_ref().map_or(main.stack.depth(), Whole::depth);
     let mut problems: Vec<String> = Vec::new();
     problems.extend(main.repeat.take().filter(|_| main.spawned).and_then(Repeat::finish));
-    if main.stack.depth() > 1 && main.spawned {
+    if depth > 1 && main.spawned {
         problems
             .push("the program ended inside a function that spawns; its children count as waited for".into());
     }
@@ -188,5 +209,15 @@ extern "C" fn at_exit() {
         ("lost-ticks", main.clock.lost.get().to_string()),
     ];
     let model = if main.spawned { "cilk" } else { "serial" };
-    end::write(model, main.stack.finish(), &facts, problems);
+    let totals = match main.whole.take() {
+        Some(mut whole) => {
+            whole.strand(cost);
+            whole.finish()
+        }
+        None => {
+            main.stack.strand(cost);
+            main.stack.finish()
+        }
+    };
+    end::write(model, totals, &facts, problems);
 }

@@ -2,10 +2,12 @@
 //!
 //! A serial execution does the same strands in the same order every time, so strand i of one run is strand i of the
 //! next. What disturbs one strand in one run (an interrupt, a hypervisor) rarely disturbs it in all: a strand costs the
-//! least of its runs; a short one the lower quartile. The maximum over many strands is then no longer the maximum of the noise.
+//! least of its runs ([`robust`]); a short one the lower quartile. The maximum over many strands is then no longer the maximum of the noise.
 
 use std::fs;
 use std::path::PathBuf;
+
+use span_rt::repeat::robust;
 
 /// More strands than this are not kept: 8 bytes each and run.
 const STRANDS_MAX: usize = 1 << 24;
@@ -39,10 +41,10 @@ impl Repeat {
         }
         let others = self.before.iter().filter_map(|run| run.get(i).copied());
         let mut all: Vec<u64> = others.chain([cost]).collect();
-        all.sort_unstable();
-        // The least of short strands is what the clock's step makes of them.
+        let robust = robust(&mut all);
+        // The least of short strands is what the clock's step makes of them. They are in order now.
         let quartile = all[(all.len() - 1) / 4];
-        if quartile < SHORT { quartile } else { all[0] }
+        if quartile < SHORT { quartile } else { robust }
     }
 
     /// Keeps this run. What is wrong with the comparison, if anything.

@@ -204,6 +204,7 @@ pub fn calibrate() {
     const ROUNDS: u64 = 200;
     clock::choose();
     span_rt::repeat::choose();
+    local::choose();
     let here = Local::here();
     let nothing = || core::hint::black_box(());
     let mut least = u64::MAX;

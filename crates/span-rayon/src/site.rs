@@ -7,7 +7,7 @@
 
 use core::panic::Location;
 use span_rt::Local;
-use span_rt::local::Running;
+use span_rt::local::{self, Running};
 use span_rt::sites::{self, Key};
 use span_rt::stack::Trace;
 use spandag::dump::{Kind, Place};
@@ -27,6 +27,9 @@ pub fn find(
     closure: &'static str,
     side: u8,
 ) -> Site {
+    if local::is_whole() {
+        return parent.task.site;
+    }
     let kind = kind(at, closure);
     let at_user = here.site((kind.0, kind.1.wrapping_mul(8) + usize::from(side)), || {
         if inside_rayon(at.file()) { Site::MAX } else { in_source(at, closure, side) }
@@ -50,7 +53,7 @@ pub fn find_both(
     (a, b): (&'static str, &'static str),
 ) -> ([(Site, Entry); 2], (usize, usize)) {
     let context = parent.task.entry.context;
-    if parent.kind == kind {
+    if parent.kind == kind || local::is_whole() {
         // A piece of an operation splits itself: its site is active already, so nothing changes.
         let entry = Entry { context, top_site: false, top_caller: false };
         return ([(parent.task.site, entry); 2], kind);

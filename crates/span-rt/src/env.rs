@@ -16,6 +16,9 @@ pub const CLOCK: &str = "FARSIGHT_SPAN_CLOCK";
 /// Folder in which a serial program keeps what each strand cost, for its next run to compare with.
 pub const STRANDS: &str = "FARSIGHT_SPAN_STRANDS";
 
+/// Set: only the program as a whole, no call sites.
+pub const WHOLE: &str = "FARSIGHT_SPAN_WHOLE";
+
 /// What a strand costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
@@ -42,6 +45,8 @@ pub struct Settings {
     pub raw: bool,
     /// [`STRANDS`].
     pub strands: Option<String>,
+    /// [`WHOLE`].
+    pub whole: bool,
 }
 
 impl Settings {
@@ -68,6 +73,7 @@ pub fn settings() -> &'static Settings {
             },
             raw: get(CLOCK).is_some_and(|v| v == "raw"),
             strands: get(STRANDS),
+            whole: get(WHOLE).is_some(),
         }
     })
 }

@@ -109,6 +109,7 @@ static ROOT_HOME: AtomicPtr<Local> = AtomicPtr::new(core::ptr::null_mut());
 static ROOT_SCOPE: Mutex<Option<(Gather, Option<Opened>)>> = Mutex::new(None);
 static STOP: AtomicBool = AtomicBool::new(false);
 static BURDEN: AtomicU64 = AtomicU64::new(0);
+static WHOLE: AtomicBool = AtomicBool::new(false);
 static HEAVY: AtomicU64 = AtomicU64::new(HEAVY_TICKS);
 
 struct Shared(*const Local);
@@ -118,6 +119,11 @@ unsafe impl Send for Shared {}
 /// The scope that stands for the whole program: what is spawned and never waited for ends in it.
 pub const PROGRAM: usize = 1;
 
+/// Looks at the settings. To be called before the first task.
+pub fn choose() {
+    WHOLE.store(settings().whole, Ordering::Relaxed);
+}
+
 /// Starts the clock and the task of the whole program, on the main thread. Later calls do nothing.
 pub fn start() {
     static ONCE: Once = Once::new();
@@ -125,6 +131,7 @@ pub fn start() {
         clock::start();
         clock::choose();
         repeat::choose();
+        choose();
         if settings().cost == Cost::Time {
             BURDEN.store(clock::ticks(settings().burden_ns), Ordering::Relaxed);
         } else {
@@ -398,9 +405,18 @@ impl Local {
     }
 }
 
+/// Whether only the program as a whole is asked for, and no call sites.
+#[inline(always)]
+pub fn is_whole() -> bool {
+    WHOLE.load(Ordering::Relaxed)
+}
+
 /// How large things are now.
 #[inline]
 pub fn scale() -> Scale {
+    if WHOLE.load(Ordering::Relaxed) {
+        return Scale::WHOLE;
+    }
     Scale { sites: sites::COUNT.load(Ordering::Relaxed), heavy: HEAVY.load(Ordering::Relaxed) }
 }
 
@@ -499,9 +515,13 @@ pub fn collect() -> Option<Collected> {
         repaired += local.clock.repaired.get();
         lost += local.clock.lost.get();
     }
+    let mut totals = Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena());
+    if is_whole() {
+        totals.only_whole();
+    }
     Some(Collected {
         threads: locals.len(),
-        totals: Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena()),
+        totals,
         repaired: (repaired, lost),
         sees_preemption: here.clock.sees_preemption(),
         misses_engine: here.clock.misses_engine(),

@@ -28,6 +28,7 @@ pub mod prof;
 pub mod record;
 pub mod serial;
 pub mod task;
+pub mod whole;
 
 pub use chain::Arena;
 pub use context::{Context, Contexts, Entry};

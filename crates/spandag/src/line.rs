@@ -11,10 +11,21 @@ use alloc::vec::Vec;
 /// How large the computation is, as far as that decides how to store things.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// Call sites known so far.
+    /// Call sites known so far. 0: nobody asks for them, only for lengths.
     pub sites: usize,
     /// Paths of this length get a [`Detail`]; must be much more than the cost of `sites` additions.
     pub heavy: Cost,
+}
+
+impl Scale {
+    /// Only lengths, no call sites.
+    pub const WHOLE: Scale = Scale { sites: 0, heavy: Cost::MAX };
+
+    /// Whether only lengths are asked for.
+    #[inline(always)]
+    pub fn is_whole(self) -> bool {
+        self.sites == 0
+    }
 }
 
 /// A path: what the task that it runs through did on it itself, and what ended inside that task.
@@ -118,6 +129,10 @@ impl Line {
     /// The task that it runs through ends: its strands and its invocation become part of what is known.
     #[inline]
     pub fn close(&mut self, own: Site, mut node: Node, scale: Scale, arena: &mut Arena) {
+        if scale.is_whole() {
+            self.inside.span += core::mem::take(&mut self.own);
+            return;
+        }
         if self.is_heavy(scale) {
             return self.close_record(own, &node.record(), scale, arena);
         }
@@ -129,6 +144,10 @@ impl Line {
 
     /// As [`close`](Self::close), of a path that leaves its thread.
     pub fn close_record(&mut self, own: Site, record: &Record, scale: Scale, arena: &mut Arena) {
+        if scale.is_whole() {
+            self.inside.span += core::mem::take(&mut self.own);
+            return;
+        }
         if self.is_heavy(scale) {
             self.detailed(own, scale, arena);
         }

@@ -119,6 +119,18 @@ impl Totals {
     }
 }
 
+impl Totals {
+    /// Forgets the call sites: the program is the only one.
+    pub fn only_whole(&mut self) {
+        let entry = Entry { context: 0, top_site: true, top_caller: true };
+        let all = record(&entry, (self.work, self.span), (self.work, self.span));
+        self.on_work = Vec::from([all]);
+        self.on_span = Vec::from([all]);
+        self.faster = Vec::from([[self.span; crate::FACTORS.len()]]);
+        self.steps = Vec::new();
+    }
+}
+
 impl Stack {
     /// A program that has just started. A fork costs `burden` in burdened spans; paths of length `heavy` are
     /// followed in detail.

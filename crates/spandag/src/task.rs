@@ -273,7 +273,9 @@ impl Task {
         }
         let own = self.line.local();
         let (all, local) = ((self.work + own, self.line.span()), (self.local + own, own));
-        add(books.of(self.site), &self.entry, all, local);
+        if !scale.is_whole() {
+            add(books.of(self.site), &self.entry, all, local);
+        }
         books.halves += 1;
         out.work = all.0;
         out.burdened = self.burdened + own;

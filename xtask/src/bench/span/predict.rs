@@ -10,8 +10,8 @@ use super::programs::{Bench, PROGRAMS, Source};
 const CASES: &[(&str, &str, &[&str], &str)] = &[
     ("strassen", "bench/span/strassen.c", &["512"], "base"),
     ("fft", "bench/span/fft.c", &["262144"], "small"),
-    ("nqueens", "bench/span/nqueens.c", &["12"], "leaf"),
-    ("heat", "bench/span/heat.c", &["100", "256"], "rows"),
+    ("nqueens", "bench/span/nqueens.c", &["14"], "leaf"),
+    ("heat", "bench/span/heat.c", &["30", "2048"], "rows"),
     ("rounds", "bench/span/rounds.c", &["100"], "longest"),
     ("bushy", "bench/span/bushy.c", &[], "combine"),
 ];

@@ -1,7 +1,7 @@
 //! Known graphs of spinning strands: prints the work and span that they have, in nanoseconds of this processor.
 //!
-//! `dag SHAPE N [MICROSECONDS]`. What a strand costs when nothing disturbs it is the least of many measurements, half
-//! of them before and half of them after.
+//! `dag SHAPE N [STEPS]`, the same steps in every run. What a strand costs when nothing disturbs it is the lowest fifth of
+//! many measurements: not the least, because now and then a processor runs faster for some milliseconds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,16 +13,17 @@ fn spin(steps: u64) {
     }
 }
 
-/// The least time of `steps` in many tries.
-fn least(steps: u64) -> Duration {
-    (0..120)
+/// The undisturbed time of `steps`.
+fn undisturbed(steps: u64) -> Duration {
+    let mut times: Vec<Duration> = (0..120)
         .map(|_| {
             let start = Instant::now();
             spin(steps);
             start.elapsed()
         })
-        .min()
-        .unwrap_or_default()
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 5]
 }
 
 fn tree(depth: u32, s: u64) {
@@ -75,10 +76,8 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let shape = args.get(1).map_or("tree", String::as_str);
     let n: u32 = args.get(2).and_then(|a| a.parse().ok()).unwrap_or(6);
-    let us: f64 = args.get(3).and_then(|a| a.parse().ok()).unwrap_or(250.0);
-    let probe = 100_000;
-    let steps = (us * 1e3 * probe as f64 / least(probe).as_nanos() as f64) as u64;
-    let before = least(steps);
+    let steps: u64 = args.get(3).and_then(|a| a.parse().ok()).unwrap_or(100_000);
+    let before = undisturbed(steps);
     // The graph hangs off one join, whose first side is the site to look at.
     rayon::join(|| run(shape, n, steps), || ());
     let (work, span) = match shape {
@@ -88,6 +87,6 @@ fn main() {
         "wide" => (n, 1),
         _ => (6 * n, 3 * n),
     };
-    let one = before.min(least(steps)).as_nanos() as u64;
+    let one = before.min(undisturbed(steps)).as_nanos() as u64;
     println!("{} {}", u64::from(work) * one, u64::from(span) * one);
 }
