@@ -19,9 +19,6 @@ use wire::boot::flags;
 use crate::exit::{Failure, Kind};
 use crate::mode::{self, ModeArgs};
 
-/// What Cilkview takes a hand-over to cost.
-const BURDEN_INSTRUCTIONS: u64 = 15_000;
-
 /// Our only platform, as cargo's variables spell it.
 const TRIPLE: &str = "X86_64_UNKNOWN_LINUX_GNU";
 
@@ -50,7 +47,7 @@ pub struct Args {
     /// Only the program as a whole, without its call sites: costs least
     #[arg(long)]
     whole: bool,
-    /// What handing over a task costs, in nanoseconds; measured on this machine if not given
+    /// What handing over a task costs, in nanoseconds or instructions; measured on this machine if not given
     #[arg(long, value_name = "NS")]
     burden: Option<u64>,
     /// Time as the clock shows it, preemption included, for comparisons
@@ -141,9 +138,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let out = tempfile::tempdir().context("cannot make a folder for the records")?;
     let command = &args.mode.command;
     let by_cargo = Path::new(&command[0]).file_name().is_some_and(|n| n == "cargo");
-    // In instructions: what other tools charge; a hand-over takes time, not instructions of the program.
     let burden_ns =
-        args.burden.unwrap_or_else(|| if in_engine { BURDEN_INSTRUCTIONS } else { burden::measure() });
+        args.burden.unwrap_or_else(|| if in_engine { burden::instructions() } else { burden::measure() });
     let mut env: Vec<(OsString, OsString)> = vec![
         ("FARSIGHT_SPAN_OUT".into(), out.path().into()),
         ("FARSIGHT_SPAN_BURDEN".into(), burden_ns.to_string().into()),

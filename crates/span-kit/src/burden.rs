@@ -2,10 +2,15 @@
 //!
 //! Measured with the real scheduler: one side of a join waits until another thread has taken the other side. What
 //! passes between the fork and the start of the stolen task, and between its end and the return of the join, is what a
-//! fork costs when it is used. Burdened spans charge it to every fork.
+//! fork costs when it is used. Burdened spans charge it to every fork. Where costs are instructions, it is as many as this
+//! processor executes meanwhile; that is measured once per machine and kept, because two runs in instructions agree.
 
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::sources;
 
 /// When it cannot be measured: what other tools assume.
 const DEFAULT_NS: u64 = 5_000;
@@ -26,6 +31,50 @@ pub fn measure() -> u64 {
     }
     costs.sort_unstable();
     costs[costs.len() / 10].max(100)
+}
+
+/// The burden in instructions, measured when it is first asked for on this machine.
+pub fn instructions() -> u64 {
+    let file = sources::folder().join(format!("burden-{:016x}", machine()));
+    let kept = || fs::read_to_string(&file).ok()?.trim().parse().ok();
+    if let Some(known) = kept() {
+        return known;
+    }
+    let new = in_instructions((0..3).map(|_| measure()).min().unwrap_or(DEFAULT_NS));
+    // Whoever is first wins, and all others take that. Where nothing can be kept, runs may differ in their burden.
+    let draft = sources::draft("burden");
+    if sources::write(&draft, new.to_string().as_bytes()).is_ok() {
+        let _ = fs::hard_link(&draft, &file);
+        let _ = fs::remove_file(&draft);
+    }
+    kept().unwrap_or(new)
+}
+
+/// Changes with the processor: its name and how many there are.
+fn machine() -> u64 {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut hash = DefaultHasher::new();
+    about.lines().filter(|line| line.starts_with("model name")).for_each(|line| line.hash(&mut hash));
+    hash.finish()
+}
+
+/// How many instructions this processor executes in `ns` nanoseconds, at the pace of ordinary code: two of them per cycle.
+fn in_instructions(ns: u64) -> u64 {
+    const STEPS: u64 = 100_000;
+    let best = (0..30).map(|_| pace(STEPS)).min().unwrap_or_default().as_nanos().max(1);
+    (u128::from(ns) * u128::from(2 * STEPS) / best) as u64
+}
+
+/// How long a chain of that many additions takes, each of which needs the one before: a cycle each, on any processor.
+fn pace(steps: u64) -> Duration {
+    let start = Instant::now();
+    let mut sum = 1u64;
+    for step in 0..steps {
+        // Nothing is known of the sum, so that the additions stay as they are.
+        sum = std::hint::black_box(step).wrapping_add(sum);
+    }
+    std::hint::black_box(sum);
+    start.elapsed()
 }
 
 /// What the hand-over of one task took, if it was handed over.
@@ -60,5 +109,8 @@ mod tests {
     fn it_is_neither_nothing_nor_forever() {
         let ns = super::measure();
         assert!((100..10_000_000).contains(&ns), "{ns}");
+        // From a tenth to a hundred instructions per nanosecond: any processor, any load, any build.
+        let instructions = super::in_instructions(1_000);
+        assert!((100..100_000).contains(&instructions), "{instructions}");
     }
 }

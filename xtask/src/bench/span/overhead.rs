@@ -42,7 +42,8 @@ fn row(bench: &Bench, args: &Args, program: &Program) -> Result<[f64; 2]> {
     let mut note = "";
     for _ in 0..args.runs {
         let mut expected = None;
-        for (least, (path, env)) in least.iter_mut().zip([(&native, one), (&profiled, one), (&profiled, &whole)])
+        for (least, (path, env)) in
+            least.iter_mut().zip([(&native, one), (&profiled, one), (&profiled, &whole)])
         {
             let (seconds, printed) = bench.cpu(path, program.arguments, env)?;
             *least = least.min(seconds);
