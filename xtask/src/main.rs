@@ -7,6 +7,7 @@ mod bench;
 mod demo;
 mod packages;
 mod page;
+mod rayon_tests;
 mod shell;
 mod test;
 mod tidy;

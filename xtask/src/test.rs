@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{packages, page, shell, tidy};
+use crate::{packages, page, rayon_tests, shell, tidy};
 
 /// Tests that passed and failed.
 #[derive(Default)]
@@ -17,14 +17,19 @@ struct Tally {
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Then also run real programs (compilers, servers, interpreters, codecs) under the engine: takes an hour.
+    /// Then also run real programs (compilers, servers, interpreters, codecs) under the engine, and rayon's own tests
+    /// profiled: takes an hour.
     #[arg(long)]
     full: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
     ci()?;
-    if args.full { real_programs() } else { Ok(()) }
+    if args.full {
+        real_programs()?;
+        rayon_tests::run()?;
+    }
+    Ok(())
 }
 
 /// The full ring of `transparency`: output, exit status and files of real programs are the same under `count`. Each

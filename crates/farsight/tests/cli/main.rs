@@ -15,3 +15,4 @@ mod report;
 mod sample;
 mod signals;
 mod span;
+mod span_cargo;

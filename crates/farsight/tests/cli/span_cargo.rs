@@ -1,0 +1,163 @@
+//! `farsight span` of cargo commands: a workspace with vendored crates, a locked and offline build, a wrapper of the user's
+//! own, `run`, `test` and `bench`, costs in time and in instructions. One project for all, because it is built anew.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"app\", \"halves\"]\nresolver = \"3\"\n\n[profile.bench]\nopt-level = 0\n",
+    ),
+    (
+        "halves/Cargo.toml",
+        "[package]\nname = \"halves\"\nedition = \"2024\"\n\n[dependencies]\nrayon-core = \"1.12\"\n",
+    ),
+    (
+        "halves/src/lib.rs",
+        "pub fn sum(numbers: &[u64]) -> u64 {
+    if numbers.len() <= 64 {
+        return numbers.iter().sum();
+    }
+    let (a, b) = numbers.split_at(numbers.len() / 2);
+    let (a, b) = rayon_core::join(|| sum(a), || sum(b));
+    a + b
+}
+",
+    ),
+    (
+        "app/Cargo.toml",
+        "[package]\nname = \"app\"\nedition = \"2024\"\n\n[dependencies]\nhalves = { path = \"../halves\" }\n\
+         rayon-core = \"1.12\"\n\n[[bench]]\nname = \"sums\"\nharness = false\n",
+    ),
+    (
+        "app/src/main.rs",
+        "fn main() {
+    let numbers: Vec<u64> = (0..4096).collect();
+    println!(\"{}\", halves::sum(&numbers));
+}
+",
+    ),
+    (
+        "app/benches/sums.rs",
+        "fn main() {
+    println!(\"bench {}\", halves::sum(&[1; 1000]));
+}
+",
+    ),
+    ("app/tests/runtime.rs", include_str!("span_cargo/runtime.rs")),
+];
+
+struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        let project = Project { folder: tempfile::tempdir().expect("a temporary folder") };
+        for (name, text) in FILES {
+            project.write(name, text);
+        }
+        // What this workspace itself was built with is there without a network.
+        project.cargo(&["generate-lockfile", "--offline"]);
+        project.cargo(&["vendor", "--offline", "--locked", "vendor"]);
+        let wrapper = project.path("wrapper");
+        project.write("wrapper", "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/wrapped\"\nexec \"$@\"\n");
+        let status = Command::new("chmod").arg("+x").arg(&wrapper).status().expect("chmod runs");
+        assert!(status.success());
+        project.write(
+            ".cargo/config.toml",
+            &format!(
+                "[build]\nrustc-wrapper = {wrapper:?}\n[source.crates-io]\nreplace-with = \"vendored\"\n\
+                 [source.vendored]\ndirectory = \"vendor\"\n"
+            ),
+        );
+        project
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+        fs::write(path, text).expect("the file can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn cargo(&self, args: &[&str]) {
+        let mut cargo = Command::new(env!("CARGO"));
+        succeeded(cargo.args(args).current_dir(self.folder.path()).output().expect("cargo starts"));
+    }
+
+    /// Profiles a command of cargo's: what it printed, and the document.
+    fn profile(&self, flags: &[&str], command: &[&str]) -> (String, Value) {
+        let output = Command::new(env!("CARGO_BIN_EXE_farsight"))
+            .args(["span", "-q", "-o", "/dev/null", "--no-summary", "--json", "out.json"])
+            .args(flags)
+            .args(["--", "cargo"])
+            .args(command)
+            .current_dir(self.folder.path())
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTC_WRAPPER")
+            .output()
+            .expect("farsight starts");
+        let printed = succeeded(output);
+        (printed, serde_json::from_str(&self.read("out.json")).expect("it is JSON"))
+    }
+}
+
+fn succeeded(output: Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
+    let project = Project::new();
+    let lock = project.read("Cargo.lock");
+    let run = ["run", "-q", "--offline", "--locked", "-p", "app"];
+    let (printed, document) = project.profile(&[], &run);
+    assert_eq!(printed, "8386560\n");
+    assert_eq!(document["model"], "rayon");
+    // 4096 numbers are halved six times.
+    assert_eq!(document["spawns"], 63, "{document:#}");
+    let sites = document["sites"].as_array().expect("sites");
+    let join =
+        |s: &&Value| s["file"].as_str().is_some_and(|f| f.ends_with("halves/src/lib.rs")) && s["line"] == 6;
+    assert!(sites.iter().any(|s| join(&s)), "{document:#}");
+    // The user's own wrapper saw what was compiled, and nothing of the user's was written.
+    let wrapped = project.read("wrapped");
+    for name in ["rayon_core_real", "span_rt", "halves", "app"] {
+        assert!(wrapped.contains(&format!("--crate-name {name} ")), "{name} in {wrapped}");
+    }
+    assert_eq!(project.read("Cargo.lock"), lock);
+    assert!(!Path::new(&project.path("target")).exists());
+
+    let flags = ["--cost", "instructions"];
+    let [a, b] = [0, 1].map(|_| project.profile(&flags, &run).1);
+    assert_eq!(a["unit"], "instructions");
+    for part in ["work", "span", "burdened_span", "spawns"] {
+        assert_eq!(a[part], b[part], "{part}");
+    }
+
+    let (printed, document) =
+        project.profile(&["--whole"], &["test", "-q", "--offline", "--locked", "--test", "runtime"]);
+    assert!(printed.contains("6 passed"), "{printed}");
+    assert_eq!(document["sites"].as_array().map(Vec::len), Some(1), "{document:#}");
+
+    let (printed, document) = project.profile(&[], &["bench", "-q", "--offline", "--locked"]);
+    assert!(printed.contains("bench 1000"), "{printed}");
+    assert_eq!(document["spawns"], 15);
+    assert_eq!(project.read("Cargo.lock"), lock);
+}
