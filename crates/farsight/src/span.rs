@@ -3,18 +3,21 @@
 //! A Rust program is built anew, in a folder of ours, with its rayon reporting to us; `cargo` in the command is the
 //! sign. Other programs must bring the runtime with them or load it: see `docs/span.md`.
 
+mod native;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::personality::{self, Persona};
-use profile::span::Measured;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
 use span_kit::{burden, cargo, cc};
 use wire::boot::flags;
+
+use native::Native;
 
 use crate::exit::{Failure, Kind};
 use crate::mode::{self, ModeArgs};
@@ -233,7 +236,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut runs = Vec::new();
     for mut record in records {
         if !args.measure.is_empty() {
-            record.span.measured = natively(args, &record, by_cargo, &mut problems);
+            let native = match &target {
+                Some(target) => Native::by_cargo(command, &record, target, &mut problems),
+                None => Native::program(command),
+            };
+            record.span.measured = native.measure(&args.measure, &mut problems);
         }
         let mut run: Run = recording.run(Data::Span(record.span))?;
         run.exit = mode::exit_of(usage.ended);
@@ -267,32 +274,6 @@ fn nothing(target: Option<&Path>) -> String {
 /// Variables that give every runtime that many workers.
 fn workers(n: u32) -> [(OsString, OsString); 3] {
     ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "CILK_NWORKERS"].map(|k| (k.into(), n.to_string().into()))
-}
-
-/// Runs the program as it is with different numbers of processors; the shortest of three runs each.
-fn natively(args: &Args, record: &Record, by_cargo: bool, problems: &mut Vec<String>) -> Vec<Measured> {
-    let mut command = args.mode.command.clone();
-    if by_cargo {
-        // The arguments of the program are behind the second "--" of `cargo run`.
-        let own = command.iter().skip(1).position(|a| a == "--").map_or(command.len(), |at| at + 2);
-        let rest: Vec<OsString> = command.drain(own.min(command.len())..).collect();
-        command = std::iter::once(OsString::from(&record.program)).chain(rest).collect();
-    }
-    let mut measured = Vec::new();
-    for &n in &args.measure {
-        let env: Vec<_> = workers(n).into_iter().collect();
-        let mut best: Option<u64> = None;
-        for _ in 0..3 {
-            match launch::plain::run(&command, &env) {
-                Ok(usage) => best = Some(best.map_or(usage.wall_ns, |b| b.min(usage.wall_ns))),
-                Err(e) => problems.push(format!("cannot measure with {n} processors: {e}")),
-            }
-        }
-        measured.extend(best.map(|wall_ns| Measured { processors: n.into(), wall_ns }));
-    }
-    measured.sort_by_key(|m| m.processors);
-    measured.dedup_by_key(|m| m.processors);
-    measured
 }
 
 #[cfg(test)]

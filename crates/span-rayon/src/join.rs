@@ -106,7 +106,9 @@ impl Side {
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.task.on(here.arena());
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
-        let direct = here.resume_after(&raw mut running, self.tag) && core::ptr::eq(here, self.home.0);
+        // Without a branch: stolen or not, the strand that starts here begins with the same instructions.
+        let at_home = core::ptr::eq(here, self.home.0);
+        let direct = here.resume_after(&raw mut running, self.tag) & at_home;
         let panicked = Panicked;
         let result = f();
         forget(panicked);

@@ -106,8 +106,13 @@ impl Bench {
         Ok(())
     }
 
+    /// The project of the rayon programs.
+    pub fn rayon_project(&self) -> PathBuf {
+        self.root.join("bench/span/parallel-iterators")
+    }
+
     fn build_rayon(&mut self) -> Result<()> {
-        let folder = self.root.join("bench/span/parallel-iterators");
+        let folder = self.rayon_project();
         let native = Command::new("cargo")
             .args(["build", "--release", "-q", "--target-dir"])
             .arg(self.dir.join("rayon"))

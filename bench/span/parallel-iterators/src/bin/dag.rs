@@ -3,14 +3,19 @@
 //! `dag SHAPE N [STEPS]`, the same steps in every run. What a strand costs when nothing disturbs it is the lowest fifth of
 //! many measurements: not the least, because now and then a processor runs faster for some milliseconds.
 
+use std::arch::asm;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// In registers: through memory, what a step costs would depend on where the stack is.
 fn spin(steps: u64) {
     let mut x = 1u64;
     for _ in 0..steps {
-        x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // SAFETY: no instruction at all; the compiler only must not know what is in `x`.
+        unsafe { asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags)) };
     }
+    black_box(x);
 }
 
 /// The undisturbed time of `steps`.
@@ -76,7 +81,7 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let shape = args.get(1).map_or("tree", String::as_str);
     let n: u32 = args.get(2).and_then(|a| a.parse().ok()).unwrap_or(6);
-    let steps: u64 = args.get(3).and_then(|a| a.parse().ok()).unwrap_or(100_000);
+    let steps: u64 = args.get(3).and_then(|a| a.parse().ok()).unwrap_or(200_000);
     let before = undisturbed(steps);
     // The graph hangs off one join, whose first side is the site to look at.
     rayon::join(|| run(shape, n, steps), || ());
