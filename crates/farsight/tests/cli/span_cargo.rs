@@ -147,9 +147,15 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     let flags = ["--cost", "instructions"];
     let [a, b] = [0, 1].map(|_| project.profile(&flags, &run).1);
     assert_eq!(a["unit"], "instructions");
-    for part in ["work", "span", "burdened_span", "spawns"] {
-        assert_eq!(a[part], b[part], "{part}");
-    }
+    assert_eq!(a["spawns"], 63);
+    // What tasks did is the same, whoever took them. Not so `main`, which frees what it allocated in a heap that the threads
+    // which it started have also used by then, or not yet.
+    let tasks = |document: &Value| -> Vec<Value> {
+        let sites = document["sites"].as_array().expect("sites");
+        sites.iter().filter(|s| s["callee"] != "main").map(|s| s["on_work"].clone()).collect()
+    };
+    assert_eq!(tasks(&a).len(), 2, "{a:#}");
+    assert_eq!(tasks(&a), tasks(&b));
 
     let (printed, document) =
         project.profile(&["--whole"], &["test", "-q", "--offline", "--locked", "--test", "runtime"]);
