@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, default_value_t = 5)]
     runs: usize,
     /// `--runs` of `farsight span` for accuracy and prediction.
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 25)]
     repeat: u32,
     /// Tables to print; all if none is named.
     #[arg(value_enum)]
