@@ -204,9 +204,11 @@ pub fn write() {
     end::write("openmp", collected.totals, &facts, problems);
 }
 
+/// Where something was called from, and what: the runtime takes some tasks of the thread that opened a region to be created
+/// where the region was.
 fn site(here: &Local, code: *const c_void, kind: Kind, what: &str) -> Site {
-    here.site((code as usize, 5), || {
-        sites::site(Key::Number(code as u64), || Place {
+    here.site((code as usize, 5 + kind as usize), || {
+        sites::site(Key::Stack(vec![code as usize, kind as usize]), || Place {
             kind,
             callee: what.into(),
             stack: vec![code as u64],
