@@ -311,6 +311,8 @@ pub struct Hot {
     pub home: u64,
     /// See `kept`.
     pub cells: u64,
+    /// All ones, or 0 while folded work runs: `top` is a stamp under this mask.
+    pub alive: u64,
     /// Index in the thread table.
     pub thread: u64,
 }
