@@ -74,6 +74,9 @@ pub mod token {
 /// A shared routine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Routine {
+    /// A read of 1 or 2 cells `offset` bytes from the one with the index S, whose stamp is not X, the top's. Whether R
+    /// is to be the `mask` again.
+    Counts { cells: u8, offset: i16, mask: bool },
     /// First stamps of 1 or 2 cells: S index. Counted as own reads already.
     First(u8),
     /// A read of two cells with different stamps: S index.
@@ -91,6 +94,10 @@ enum Routine {
 /// How far from a cell whose index S is, in bytes, accesses may lie that use it. While folded work runs, all indices
 /// are 0: cells that far from it are nobody's ([`crate::shadow::FOLDED_CELLS`]).
 pub const REACH: Range<i32> = -512..512;
+
+/// Reads that get code of their own for counting first reads, so that the processor learns how far each one searches. In
+/// programs with more, the code is what costs: further ones share it.
+const SITES_MAX: u32 = 16_000;
 
 /// What scratch registers hold from one access of a superblock to the next.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,6 +124,8 @@ pub struct Code {
     /// log2 of the bytes of a cell.
     shift: u32,
     time: bool,
+    /// Reads that were emitted.
+    sites: u32,
     /// Whether the superblock has accesses enough to hold the mask.
     many: bool,
     held: Held,
@@ -209,10 +218,60 @@ fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32, back: u64) -> u64 {
     zero
 }
 
+/// Counts a read whose stamp is not the top's, `offset` bytes from the cell in S; X is the top stamp, and all but S is
+/// lost. Falls out where that is done. Returns jumps: to the far case, and for two cells to where nothing is to be done
+/// and to where they differ.
+fn count_near(c: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> [Option<u64>; 3] {
+    let size = if cells == 1 { Size::D } else { Size::Q };
+    let (mut newer, mut different) = (None, None);
+    c.load(size, r, &stamp(s, offset));
+    if cells == 2 {
+        c.rorx(x, r, 32);
+        c.alu(Alu::Cmp, Size::Q, x, r);
+        different = Some(c.jcc_later(cc::NE));
+        c.load(Size::Q, x, &Mem::gs(gs::TOP));
+    }
+    c.store(size, &stamp(s, offset), x);
+    if cells == 2 {
+        c.alu(Alu::Cmp, Size::Q, r, x);
+        newer = Some(c.jcc_later(cc::AE));
+    }
+    c.load(Size::Q, x, &Mem::gs(gs::SSP));
+    c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), cells.into());
+    c.alu_load(Alu::Cmp, size, r, &Mem::base(x, STAMP - FRAME));
+    [Some(c.jcc_later(cc::B)), newer, different]
+}
+
+/// What the jumps of [`count_near`] lead to; goes to `back` then. `rare` are the routines for cells without a stamp and
+/// for two that differ.
+fn count_far(
+    c: &mut Asm,
+    [s, x, r]: [Reg; 3],
+    (cells, offset): (u8, i32),
+    [is_far, newer, different]: [Option<u64>; 3],
+    back: u64,
+    [first, mixed]: [u64; 2],
+) {
+    if let Some(site) = is_far {
+        land(c, site);
+    }
+    let zero = far(c, [r, x], cells.into(), back);
+    land(c, zero);
+    jump_shared(c, [s, r], offset / 4, first, back);
+    if let Some(site) = newer {
+        // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
+        unsafe { patch_rel32(site, back) };
+    }
+    if let Some(site) = different {
+        land(c, site);
+        jump_shared(c, [s, r], offset / 4, mixed, back);
+    }
+}
+
 impl Code {
     /// For a run with these choices.
     pub fn new(metric: Metric, shift: u32, time: bool) -> Code {
-        Code { metric, shift, time, many: false, held: Held::default(), shared: BTreeMap::new() }
+        Code { metric, shift, time, sites: 0, many: false, held: Held::default(), shared: BTreeMap::new() }
     }
 
     /// A superblock begins; `many`: it has enough accesses to hold the mask in a register.
@@ -250,8 +309,8 @@ impl Code {
         let Found { offset, unaligned, next } = self.find(e, a, from_held);
         if a.kind != Kind::Write {
             match a.bytes {
-                1 | 2 | 4 => self.read_one(e, offset, likely),
-                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read_pair(e, offset + pair * 8, likely)),
+                1 | 2 | 4 => self.read(e, 1, offset, likely),
+                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read(e, 2, offset + pair * 8, likely)),
             }
         }
         if a.kind != Kind::Read {
@@ -392,90 +451,44 @@ impl Code {
         call_shared(e.hot, e.scratch[2], to);
     }
 
-    /// The flags say whether a read may be a first one (`cond`): leaves the straight path then, or, where that is
-    /// `likely`, leaps over what counts it otherwise. Returns the leap, or the place behind the jump.
-    fn leave_for_first(&mut self, e: &mut Emit<'_>, cond: u8, likely: bool) -> (Option<u64>, u64) {
+    /// Reads one cell, or two in one.
+    fn read(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32, likely: bool) {
+        let [s, x, r] = e.scratch;
+        self.sites += 1;
+        let out_of_line = !likely && self.sites > SITES_MAX;
+        let counts = out_of_line
+            .then(|| self.routine(e, Routine::Counts { cells, offset: offset as i16, mask: self.held.mask }));
+        let rare = [self.routine(e, Routine::First(cells)), self.routine(e, Routine::Mixed)];
+        self.hold_top(e);
+        let (size, cond) = if cells == 1 { (Size::D, cc::B) } else { (Size::Q, cc::NE) };
+        e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
+        if let Some(counts) = counts {
+            let cold = e.cold.here();
+            e.hot.jcc(cond, cold);
+            let back = e.hot.here();
+            lea_code(e.cold, r, back);
+            e.cold.jmp(counts);
+            return;
+        }
+        if !likely {
+            let cold = e.cold.here();
+            e.hot.jcc(cond, cold);
+            let [is_far, newer, different] = count_near(e.cold, e.scratch, cells, offset);
+            let back = e.cold.here();
+            self.hold_again(e.cold, e.scratch);
+            let behind = e.hot.here();
+            e.cold.jmp(behind);
+            count_far(e.cold, e.scratch, (cells, offset), [is_far, newer, different], back, rare);
+            return;
+        }
+        // What counts it needs the registers.
+        self.held = Held::default();
         const NOT: u8 = 1;
-        if likely {
-            // What counts it needs the registers.
-            self.held = Held::default();
-            return (Some(e.hot.jcc_later(cond ^ NOT)), 0);
-        }
-        let cold = e.cold.here();
-        e.hot.jcc(cond, cold);
-        (None, e.hot.here())
-    }
-
-    /// The flags say whether a first read is near: goes back then. What follows in the cold stream is about far ones.
-    /// `done` are jumps that also lead back. Returns where to go from there.
-    fn return_if_near(&self, e: &mut Emit<'_>, known: Option<u64>, behind: u64, done: &[u64]) -> u64 {
-        let (is_far, back) = match known {
-            None => {
-                let is_far = e.cold.jcc_later(cc::B);
-                let back = e.cold.here();
-                self.hold_again(e.cold, e.scratch);
-                e.cold.jmp(behind);
-                (is_far, back)
-            }
-            Some(known) => {
-                let is_far = e.hot.jcc_later(cc::B);
-                land(e.hot, known);
-                (is_far, e.hot.here())
-            }
-        };
-        land(e.cold, is_far);
-        for &site in done {
-            // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
-            unsafe { patch_rel32(site, back) };
-        }
-        back
-    }
-
-    fn read_one(&mut self, e: &mut Emit<'_>, offset: i32, likely: bool) {
-        let [s, x, r] = e.scratch;
-        let first = self.routine(e, Routine::First(1));
-        self.hold_top(e);
-        e.hot.alu_store(Alu::Cmp, Size::D, &stamp(s, offset), x);
-        let (known, behind) = self.leave_for_first(e, cc::B, likely);
-        let c = if likely { &mut *e.hot } else { &mut *e.cold };
-        c.load(Size::D, r, &stamp(s, offset));
-        c.store(Size::D, &stamp(s, offset), x);
-        c.load(Size::Q, x, &Mem::gs(gs::SSP));
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), 1);
-        c.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, STAMP - FRAME));
-        let back = self.return_if_near(e, known, behind, &[]);
-        let c = &mut *e.cold;
-        let zero = far(c, [r, x], 1, back);
-        land(c, zero);
-        jump_shared(c, [s, r], offset / 4, first, back);
-    }
-
-    fn read_pair(&mut self, e: &mut Emit<'_>, offset: i32, likely: bool) {
-        let [s, x, r] = e.scratch;
-        let first = self.routine(e, Routine::First(2));
-        let mixed = self.routine(e, Routine::Mixed);
-        self.hold_top(e);
-        e.hot.alu_store(Alu::Cmp, Size::Q, &stamp(s, offset), x);
-        let (known, behind) = self.leave_for_first(e, cc::NE, likely);
-        let c = if likely { &mut *e.hot } else { &mut *e.cold };
-        c.load(Size::Q, r, &stamp(s, offset));
-        c.rorx(x, r, 32);
-        c.alu(Alu::Cmp, Size::Q, x, r);
-        let different = c.jcc_later(cc::NE);
-        c.load(Size::Q, x, &Mem::gs(gs::TOP));
-        c.store(Size::Q, &stamp(s, offset), x);
-        c.alu(Alu::Cmp, Size::Q, r, x);
-        let newer = c.jcc_later(cc::AE);
-        c.load(Size::Q, x, &Mem::gs(gs::SSP));
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), 2);
-        c.alu_load(Alu::Cmp, Size::Q, r, &Mem::base(x, STAMP - FRAME));
-        let back = self.return_if_near(e, known, behind, &[newer]);
-        let c = &mut *e.cold;
-        let zero = far(c, [r, x], 2, back);
-        land(c, zero);
-        jump_shared(c, [s, r], offset / 4, first, back);
-        land(c, different);
-        jump_shared(c, [s, r], offset / 4, mixed, back);
+        let known = e.hot.jcc_later(cond ^ NOT);
+        let jumps = count_near(e.hot, e.scratch, cells, offset);
+        land(e.hot, known);
+        let back = e.hot.here();
+        count_far(e.cold, e.scratch, (cells, offset), jumps, back, rare);
     }
 
     fn write(&mut self, e: &mut Emit<'_>, offset: i32, cells: u32, stamps: bool) {
@@ -534,6 +547,22 @@ impl Code {
         let start = e.cold.here();
         match routine {
             Routine::First(n) => self.emit_first(e, n.into()),
+            Routine::Counts { cells, offset, mask } => {
+                let offset = i32::from(offset);
+                let rare = [self.routine(e, Routine::First(cells)), self.routine(e, Routine::Mixed)];
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.store(Size::Q, &Mem::gs(gs::WAY), r);
+                let jumps = count_near(c, e.scratch, cells, offset);
+                let back = c.here();
+                c.load(Size::Q, x, &Mem::gs(gs::TOP));
+                if mask {
+                    c.load(Size::Q, r, &Mem::gs(gs::MASK));
+                }
+                c.jmp_gs(gs::WAY);
+                count_far(c, e.scratch, (cells, offset), jumps, back, rare);
+                return start;
+            }
             Routine::Mixed => {
                 let cells = self.routine(e, Routine::Cells);
                 let c = &mut *e.cold;
