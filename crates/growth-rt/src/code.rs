@@ -336,10 +336,12 @@ impl Code {
         // In one cell, or in whole ones, if the base is aligned.
         let fits = |disp: i32| disp & 3 == 0 || a.bytes == 1 || a.bytes == 2 && disp & 3 != 3;
         let absolute = plain && o.base.is_none();
+        // Bytes and half cells are often read off a base that is not aligned (strings, bytecode).
+        let whole = |base: Reg| a.bytes >= 4 || base == reg::RSP;
         if let (Some(offset), Some(disp)) = (from_held, disp)
             && REACH.contains(&offset)
             && fits(offset)
-            && (absolute || base.is_some())
+            && (absolute || base.is_some_and(whole))
         {
             e.keep_flags();
             let unaligned = base.and_then(|base| self.check_base(e, a, base, disp));
@@ -348,7 +350,7 @@ impl Code {
         if let (Some(base), Some(disp)) = (base, disp)
             && REACH.contains(&disp)
             && fits(disp)
-            && (a.bytes >= 4 || base == reg::RSP)
+            && whole(base)
         {
             e.keep_flags();
             let unaligned = self.check_base(e, a, base, disp);
