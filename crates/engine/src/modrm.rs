@@ -250,6 +250,11 @@ impl Asm {
         self.vex_mem(2, 2, 0xf5, dst, src, mask);
     }
 
+    /// `pext dst, src, mask`; leaves flags alone.
+    pub fn pext_reg(&mut self, dst: Reg, src: Reg, mask: Reg) {
+        self.vex_reg(2, 2, 0xf5, dst, src, mask);
+    }
+
     /// `rorx dst, src, n`; leaves flags alone.
     pub fn rorx(&mut self, dst: Reg, src: Reg, n: u8) {
         self.vex_reg(3, 3, 0xf0, dst, 0, src);

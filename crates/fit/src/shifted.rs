@@ -37,10 +37,10 @@ pub(crate) fn candidates(
     }
     let mut found = Vec::new();
     for (class, constant) in FORMS {
-        let model = Shifted { n, class, constant };
+        let model = Shifted { n, class, constant, unit: class.g(n[n.len() - 1]) };
         let Some(solved) = solve(points, range, &model, 0.5 * n[0], scratch) else { continue };
         let shift = solved.theta;
-        let b = solved.c[usize::from(constant)] / class.g(n[n.len() - 1]) * points.y_unit;
+        let b = solved.c[usize::from(constant)] / model.unit * points.y_unit;
         let a = if constant { base(points, solved.c[0]) } else { Term::new(Class::Constant, 0.0) };
         if !b.is_finite() || !a.coefficient.is_finite() || shift < 0.01 * n[0] {
             continue;
@@ -69,11 +69,13 @@ struct Shifted<'a> {
     n: &'a [f64],
     class: Class,
     constant: bool,
+    /// g at the largest size.
+    unit: f64,
 }
 
 impl Shifted<'_> {
     fn value(&self, n: f64, theta: f64) -> f64 {
-        self.class.g((n - theta).max(0.0)) / self.class.g(self.n[self.n.len() - 1])
+        self.class.g((n - theta).max(0.0)) / self.unit
     }
 }
 

@@ -78,6 +78,7 @@ impl Local {
             me,
             me_on: me,
             one: ONE,
+            alive: u64::MAX,
             thread: thread.into(),
             stolen: if process.cost == Cost::Time { ticks() } else { 0 },
             ..Hot::default()
@@ -241,11 +242,11 @@ impl Local {
         }
         let hot = self.hot();
         hot.counter = hot.counter.wrapping_add(ONE);
-        hot.top = hot.counter;
+        hot.top = hot.counter & hot.alive;
         hot.ssp += 64;
         let folds = routine & FOLD != 0 && hot.mask != 0;
         *self.frame(self.top()) = Frame {
-            stamp: hot.top,
+            stamp: hot.counter,
             sp,
             own: 0,
             far: 0,
@@ -261,21 +262,22 @@ impl Local {
         }
     }
 
-    /// Accesses are deleted from now on: all of them are led to a few cells of nobody's.
+    /// Accesses are deleted from now on: all of them are led to a few cells of nobody's. Those have no stamp, and what
+    /// accesses compare with and store is none either, so none of them is a first read and they stay as they are.
     fn fold(&mut self) {
         let hot = self.hot();
         hot.mask = 0;
         hot.me = FOLDED_MARK;
-        for i in 0..8 {
-            // SAFETY: the first cells of this thread's stamps.
-            unsafe { ((self.slab + STAMPS as u64 + i * 8) as *mut u64).write(hot.top) };
-        }
+        hot.alive = 0;
+        hot.top = 0;
     }
 
     fn unfold(&mut self) {
         let hot = self.hot();
         hot.mask = hot.mask_on;
         hot.me = hot.me_on;
+        hot.alive = u64::MAX;
+        hot.top = self.frame(self.top()).stamp;
     }
 
     /// Ends the top activation: its record, and what its caller inherits.
@@ -300,9 +302,7 @@ impl Local {
                 self.unfold();
             }
             if frame.flags & flag::HANDLER != 0 && facts.saved_mask == 0 {
-                let hot = self.hot();
-                hot.mask = 0;
-                hot.me = FOLDED_MARK;
+                self.fold();
             }
             if frame.flags & flag::FACTS != 0 {
                 routine |= RARE;
@@ -326,7 +326,7 @@ impl Local {
         self.record(cost.wrapping_sub(frame.callees));
         let hot = self.hot();
         hot.ssp = caller as u64;
-        hot.top = self.frame(caller).stamp;
+        hot.top = self.frame(caller).stamp & hot.alive;
     }
 
     fn record(&mut self, word: u64) {
@@ -538,7 +538,7 @@ impl Local {
         });
         let hot = self.hot();
         hot.counter = both(base + height as u32);
-        hot.top = hot.counter;
+        hot.top = hot.counter & hot.alive;
         self.process.shared.renumbered();
     }
 }

@@ -6,19 +6,25 @@
 //! jumped to with the way back in R.
 //!
 //! ```text
-//! read, 4 bytes           read, 8 bytes                 write, 4n bytes
-//!   lea  S, [operand]       lea  S, [operand]             lea  S, [operand]
-//!   test S, 3               test S, 3                     test S, 3
-//!   jnz  unaligned          jnz  unaligned                jnz  unaligned
-//!   pext S, S, MASK         pext S, S, MASK               pext S, S, MASK
-//!   mov  X, stamp           mov  X, stamps                mov  X, MARKS          ; trms only,
-//!   cmp  X, TOP             cmp  X, TOP                   mov  X, [X+S]          ; n bytes
-//!   jb   cold               jne  cold                     cmp  X, ME
-//! back:                   back:                           jne  foreign
+//! read, 4 bytes, [base+d]    8 bytes                    write, 4n bytes
+//!   test base, 3               test base, 3               test base, 3
+//!   jnz  unaligned             jnz  unaligned             jnz  unaligned
+//!   pext S, base, R            pext S, base, R            pext S, base, R
+//!                                                         mov  X, MARKS          ; trms only,
+//!                                                         mov  X, [X+S+d/4]      ; n bytes
+//!                                                         cmp  X, ME
+//!                                                         jne  foreign
 //!                                                       back:
 //!                                                         mov  X, TOP
-//!                                                         mov  stamps, X
+//!   cmp  stamp+d, X            cmp  stamps+d, X           mov  stamps+d, X
+//!   jb   cold                  jne  cold
+//! back:                      back:
 //! ```
+//! *Held* in registers from one access of a superblock to the next are the top stamp in X, the mask in R, and the index
+//! in S: a further access off the same base needs no `pext`, and one off the stack pointer no test. Code out of line
+//! uses the registers otherwise and brings back what is held. Addresses that are not a base alone are computed in S
+//! before (`lea`), and tested there.
+//!
 //! First reads are counted out of line, but in the first superblock of a routine, where what is not on the stack is
 //! mostly read for the first time: there the straight path counts, and leaps over it where it need not.
 //!
@@ -29,6 +35,7 @@ use crate::layout::{FOLD, FOLDED_MARK, Frame, STAMPS, flag, gs};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem::offset_of;
+use core::ops::Range;
 use engine::access::{Access, Kind};
 use engine::emit::{Asm, Reg, patch_rel32, reg};
 use engine::events::Emit;
@@ -67,6 +74,9 @@ pub mod token {
 /// A shared routine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Routine {
+    /// A read of 1 or 2 cells `offset` bytes from the one with the index S, whose stamp is not X, the top's. Whether R
+    /// is to be the `mask` again.
+    Counts { cells: u8, offset: i16, mask: bool },
     /// First stamps of 1 or 2 cells: S index. Counted as own reads already.
     First(u8),
     /// A read of two cells with different stamps: S index.
@@ -81,12 +91,44 @@ enum Routine {
     Foreign(u8),
 }
 
+/// How far from a cell whose index S is, in bytes, accesses may lie that use it. While folded work runs, all indices
+/// are 0: cells that far from it are nobody's ([`crate::shadow::FOLDED_CELLS`]).
+pub const REACH: Range<i32> = -512..512;
+
+/// Reads that get code of their own for counting first reads, so that the processor learns how far each one searches. In
+/// programs with more, the code is what costs: further ones share it.
+const SITES_MAX: u32 = 16_000;
+
+/// What scratch registers hold from one access of a superblock to the next.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    /// X is the top stamp.
+    top: bool,
+    /// R is the mask.
+    mask: bool,
+}
+
+/// Where the cells of an access are.
+struct Found {
+    /// They begin so many bytes after the cell whose index S is.
+    offset: i32,
+    /// The jump behind what makes the access if it straddles cells.
+    unaligned: Option<u64>,
+    /// What [`Code::access`] returns.
+    next: Option<i32>,
+}
+
 /// Emits.
 pub struct Code {
     metric: Metric,
     /// log2 of the bytes of a cell.
     shift: u32,
     time: bool,
+    /// Reads that were emitted.
+    sites: u32,
+    /// Whether the superblock has accesses enough to hold the mask.
+    many: bool,
+    held: Held,
     /// Where routines are, by what they are for, their registers, and what the engine must know of those.
     shared: BTreeMap<(Routine, [Reg; 3], u32), Vec<u64>>,
 }
@@ -128,47 +170,35 @@ fn lea_code(a: &mut Asm, r: Reg, to: u64) {
     a.d32(d as i32);
 }
 
+/// Goes to a shared routine that comes back here.
+fn call_shared(c: &mut Asm, r: Reg, routine: u64) {
+    const STEP: u64 = 7 + 5;
+    let after = c.here() + STEP;
+    lea_code(c, r, after);
+    c.jmp(routine);
+    debug_assert_eq!(c.here(), after);
+}
+
+/// Goes to a shared routine for the cell `cells` after the one whose index S is, and then to `back`.
+fn jump_shared(c: &mut Asm, [s, r]: [Reg; 2], cells: i32, routine: u64, back: u64) {
+    if cells == 0 {
+        lea_code(c, r, back);
+        c.jmp(routine);
+        return;
+    }
+    c.lea(s, &Mem::base(s, cells));
+    call_shared(c, r, routine);
+    c.lea(s, &Mem::base(s, -cells));
+    c.jmp(back);
+}
+
 /// Makes the jump with its displacement at `site` lead here.
 fn land(a: &Asm, site: u64) {
     // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
     unsafe { patch_rel32(site, a.here()) };
 }
 
-/// The flags say whether a read may be a first one (`cond`): leaves the straight path then, or, where that is `likely`,
-/// leaps over what counts it otherwise. Returns the leap, or the place behind the jump.
-fn leave_for_first(e: &mut Emit<'_>, cond: u8, likely: bool) -> (Option<u64>, u64) {
-    const NOT: u8 = 1;
-    if likely {
-        return (Some(e.hot.jcc_later(cond ^ NOT)), 0);
-    }
-    let cold = e.cold.here();
-    e.hot.jcc(cond, cold);
-    (None, e.hot.here())
-}
-
-/// The flags say whether a first read is near: goes back then. What follows in the cold stream is about far ones.
-/// `done` are jumps that also lead back. Returns where back is.
-fn return_if_near(e: &mut Emit<'_>, known: Option<u64>, behind: u64, done: &[u64]) -> u64 {
-    let back = match known {
-        None => {
-            e.cold.jcc(cc::AE, behind);
-            behind
-        }
-        Some(known) => {
-            let is_far = e.hot.jcc_later(cc::B);
-            land(e.hot, known);
-            land(e.cold, is_far);
-            e.hot.here()
-        }
-    };
-    for &site in done {
-        // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
-        unsafe { patch_rel32(site, back) };
-    }
-    back
-}
-
-/// What callers gain by far first reads of `n` cells with the stamp X: R is the top frame, and both are lost. Goes
+/// What callers gain by far first reads of `n` cells with the stamp X: R is the top frame, and both are lost. Goes to
 /// `back`; the jump that is returned is taken where there is no stamp, with nothing done. At each site of its own, so
 /// that the processor can learn how far each one searches.
 fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32, back: u64) -> u64 {
@@ -188,21 +218,83 @@ fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32, back: u64) -> u64 {
     zero
 }
 
+/// Counts a read whose stamp is not the top's, `offset` bytes from the cell in S; X is the top stamp, and all but S is
+/// lost. Falls out where that is done. Returns jumps: to the far case, and for two cells to where nothing is to be done
+/// and to where they differ.
+fn count_near(c: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> [Option<u64>; 3] {
+    let size = if cells == 1 { Size::D } else { Size::Q };
+    let (mut newer, mut different) = (None, None);
+    c.load(size, r, &stamp(s, offset));
+    if cells == 2 {
+        c.rorx(x, r, 32);
+        c.alu(Alu::Cmp, Size::Q, x, r);
+        different = Some(c.jcc_later(cc::NE));
+        c.load(Size::Q, x, &Mem::gs(gs::TOP));
+    }
+    c.store(size, &stamp(s, offset), x);
+    if cells == 2 {
+        c.alu(Alu::Cmp, Size::Q, r, x);
+        newer = Some(c.jcc_later(cc::AE));
+    }
+    c.load(Size::Q, x, &Mem::gs(gs::SSP));
+    c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), cells.into());
+    c.alu_load(Alu::Cmp, size, r, &Mem::base(x, STAMP - FRAME));
+    [Some(c.jcc_later(cc::B)), newer, different]
+}
+
+/// What the jumps of [`count_near`] lead to; goes to `back` then. `rare` are the routines for cells without a stamp and
+/// for two that differ.
+fn count_far(
+    c: &mut Asm,
+    [s, x, r]: [Reg; 3],
+    (cells, offset): (u8, i32),
+    [is_far, newer, different]: [Option<u64>; 3],
+    back: u64,
+    [first, mixed]: [u64; 2],
+) {
+    if let Some(site) = is_far {
+        land(c, site);
+    }
+    let zero = far(c, [r, x], cells.into(), back);
+    land(c, zero);
+    jump_shared(c, [s, r], offset / 4, first, back);
+    if let Some(site) = newer {
+        // SAFETY: a displacement that was just emitted in a stream of the same cache; nothing runs it yet.
+        unsafe { patch_rel32(site, back) };
+    }
+    if let Some(site) = different {
+        land(c, site);
+        jump_shared(c, [s, r], offset / 4, mixed, back);
+    }
+}
+
 impl Code {
     /// For a run with these choices.
     pub fn new(metric: Metric, shift: u32, time: bool) -> Code {
-        Code { metric, shift, time, shared: BTreeMap::new() }
+        Code { metric, shift, time, sites: 0, many: false, held: Held::default(), shared: BTreeMap::new() }
+    }
+
+    /// A superblock begins; `many`: it has enough accesses to hold the mask in a register.
+    pub fn begin(&mut self, many: bool) {
+        self.many = many;
+        self.held = Held::default();
     }
 
     /// An access. `at_entry`: in the first superblock of a routine, where what is not on the stack is mostly read for
-    /// the first time.
-    pub fn access(&mut self, e: &mut Emit<'_>, a: &Access, at_entry: bool) {
-        let likely = at_entry && a.operand.base != Some(reg::RSP);
-        let s = e.scratch[0];
-        e.lea(s, &a.operand);
-        e.keep_flags();
+    /// the first time. `from_held`: S is the index of the cell so many bytes before the access, and whether its base is
+    /// aligned is all that must be checked. Returns the same for the next access: how many bytes before this one the
+    /// cell lies whose index S is; `None` if that is of no use.
+    pub fn access(
+        &mut self,
+        e: &mut Emit<'_>,
+        a: &Access,
+        at_entry: bool,
+        from_held: Option<i32>,
+    ) -> Option<i32> {
         let whole = matches!(a.bytes, 1 | 2 | 4 | 8 | 16 | 32 | 64) && self.shift == 2;
         if !whole {
+            e.lea(e.scratch[0], &a.operand);
+            e.keep_flags();
             if a.kind != Kind::Write {
                 // (It leaves the address in S.)
                 self.generic(e, Routine::Read(a.bytes));
@@ -210,171 +302,230 @@ impl Code {
             if a.kind != Kind::Read {
                 self.generic(e, Routine::Write(a.bytes));
             }
-            return;
+            self.held = Held::default();
+            return None;
         }
-        let done = self.check_alignment(e, a);
-        e.hot.pext(s, s, &Mem::gs(gs::MASK));
+        let likely = at_entry && a.operand.base != Some(reg::RSP);
+        let Found { offset, unaligned, next } = self.find(e, a, from_held);
         if a.kind != Kind::Write {
             match a.bytes {
-                1 | 2 | 4 => self.read_one(e, likely),
-                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read_pair(e, pair * 8, likely)),
+                1 | 2 | 4 => self.read(e, 1, offset, likely),
+                _ => (0..a.bytes as i32 / 8).for_each(|pair| self.read(e, 2, offset + pair * 8, likely)),
             }
         }
         if a.kind != Kind::Read {
-            self.write(e, a.bytes.div_ceil(4), a.kind == Kind::Write);
+            self.write(e, offset, a.bytes.div_ceil(4), a.kind == Kind::Write);
         }
-        if let Some(jump) = done {
+        if let Some(jump) = unaligned {
+            land(e.cold, jump);
+            self.hold_again(e.cold, e.scratch);
             let to = e.hot.here();
-            // SAFETY: a displacement that was just emitted in the cold stream; nothing runs it yet.
-            unsafe { patch_rel32(jump, to) };
+            e.cold.jmp(to);
+        }
+        next
+    }
+
+    /// Emits what brings the index of a cell to S: of the access itself or, where that is shorter, of one nearby.
+    fn find(&mut self, e: &mut Emit<'_>, a: &Access, from_held: Option<i32>) -> Found {
+        let [s, _, _] = e.scratch;
+        let o = &a.operand;
+        let plain = !o.fs && o.index.is_none();
+        // Where flags are kept, rax is not the program's behind that.
+        let base = o.base.filter(|&b| plain && !(e.flags_live && b == reg::RAX));
+        let disp = i32::try_from(o.disp).ok();
+        // In one cell, or in whole ones, if the base is aligned.
+        let fits = |disp: i32| disp & 3 == 0 || a.bytes == 1 || a.bytes == 2 && disp & 3 != 3;
+        let absolute = plain && o.base.is_none();
+        // Bytes and half cells are often read off a base that is not aligned (strings, bytecode).
+        let whole = |base: Reg| a.bytes >= 4 || base == reg::RSP;
+        if let (Some(offset), Some(disp)) = (from_held, disp)
+            && REACH.contains(&offset)
+            && fits(offset)
+            && (absolute || base.is_some_and(whole))
+        {
+            e.keep_flags();
+            let unaligned = base.and_then(|base| self.check_base(e, a, base, disp));
+            return Found { offset: offset & !3, unaligned, next: Some(offset) };
+        }
+        if let (Some(base), Some(disp)) = (base, disp)
+            && REACH.contains(&disp)
+            && fits(disp)
+            && whole(base)
+        {
+            e.keep_flags();
+            let unaligned = self.check_base(e, a, base, disp);
+            self.index_of(e, base);
+            return Found { offset: disp & !3, unaligned, next: Some(disp) };
+        }
+        if let (1, Some(base), Some(0)) = (a.bytes, base, disp) {
+            e.keep_flags();
+            self.index_of(e, base);
+            return Found { offset: 0, unaligned: None, next: None };
+        }
+        e.lea(s, o);
+        e.keep_flags();
+        let unaligned = self.check_address(e, a);
+        self.index_of(e, s);
+        let aligned = plain && a.bytes >= 4 && o.disp & 3 == 0;
+        Found { offset: 0, unaligned, next: aligned.then_some(0) }
+    }
+
+    /// S becomes the index of the cell that holds the byte at the address in `from`.
+    fn index_of(&mut self, e: &mut Emit<'_>, from: Reg) {
+        let [s, _, r] = e.scratch;
+        if !self.many {
+            return e.hot.pext(s, from, &Mem::gs(gs::MASK));
+        }
+        if !self.held.mask {
+            e.hot.load(Size::Q, r, &Mem::gs(gs::MASK));
+            self.held.mask = true;
+        }
+        e.hot.pext_reg(s, from, r);
+    }
+
+    /// X becomes the top stamp.
+    fn hold_top(&mut self, e: &mut Emit<'_>) {
+        if !self.held.top {
+            e.hot.load(Size::Q, e.scratch[1], &Mem::gs(gs::TOP));
+            self.held.top = true;
         }
     }
 
-    /// Sends accesses that straddle cells to the general routines, unless there can be none. Returns the jump that
-    /// must lead behind the aligned case.
-    fn check_alignment(&mut self, e: &mut Emit<'_>, a: &Access) -> Option<u64> {
+    /// What is held, after code that has used the registers otherwise.
+    fn hold_again(&self, c: &mut Asm, [_, x, r]: [Reg; 3]) {
+        if self.held.top {
+            c.load(Size::Q, x, &Mem::gs(gs::TOP));
+        }
+        if self.held.mask {
+            c.load(Size::Q, r, &Mem::gs(gs::MASK));
+        }
+    }
+
+    /// Sends accesses off a base that is not aligned to the general routines. Returns the jump that must lead behind
+    /// the aligned case. (What S is then does not matter: further accesses off the base do not use it either.)
+    fn check_base(&mut self, e: &mut Emit<'_>, a: &Access, base: Reg, disp: i32) -> Option<u64> {
+        if base == reg::RSP {
+            return None;
+        }
+        test_imm8(e.hot, base, 3);
+        Some(self.leave_for_general(e, a, Some(&Mem::base(base, disp))))
+    }
+
+    /// Sends accesses that straddle cells to the general routines, unless there can be none. S is the address. Returns
+    /// the jump that must lead behind the aligned case.
+    fn check_address(&mut self, e: &mut Emit<'_>, a: &Access) -> Option<u64> {
         let mask = match a.bytes {
             1 => return None,
             2 => 1,
             _ => 3,
         };
         let o = &a.operand;
-        let fixed = o.index.is_none() && (o.base == Some(reg::RSP) || o.base.is_none());
+        let fixed = !o.fs && o.index.is_none() && (o.base == Some(reg::RSP) || o.base.is_none());
         if fixed && o.disp as u8 & mask == 0 {
             return None;
         }
+        test_imm8(e.hot, e.scratch[0], mask);
+        Some(self.leave_for_general(e, a, None))
+    }
+
+    /// If flags say "not equal", the access is made by general routines: its address is in S, or `address`.
+    fn leave_for_general(&mut self, e: &mut Emit<'_>, a: &Access, address: Option<&Mem>) -> u64 {
         let [s, _, r] = e.scratch;
-        test_imm8(e.hot, s, mask);
         let read = (a.kind != Kind::Write).then(|| self.routine(e, Routine::Read(a.bytes)));
         let write = (a.kind != Kind::Read).then(|| self.routine(e, Routine::Write(a.bytes)));
         let stub = e.cold.here();
         e.hot.jcc(cc::NE, stub);
-        if let (Some(read), Some(_)) = (read, write) {
-            // Read, then write: the routine leaves the address in S.
-            const STEP: u64 = 7 + 5;
-            let back = e.cold.here() + STEP;
-            lea_code(e.cold, r, back);
-            e.cold.jmp(read);
-            debug_assert_eq!(e.cold.here(), back);
+        let c = &mut *e.cold;
+        if let Some(address) = address {
+            c.lea(s, address);
         }
-        // The way back is not known yet: the end of the access. A jump there follows.
-        const STEP: u64 = 7 + 5;
-        let back = e.cold.here() + STEP;
-        lea_code(e.cold, r, back);
-        e.cold.jmp(write.or(read).unwrap_or(back));
-        let here = e.cold.here();
-        Some(e.cold.jmp(here))
+        // Read, then write: the routines leave the address in S.
+        for routine in [read, write].into_iter().flatten() {
+            call_shared(c, r, routine);
+        }
+        let here = c.here();
+        c.jmp(here)
     }
 
     /// A whole access by a general routine.
     fn generic(&mut self, e: &mut Emit<'_>, routine: Routine) {
-        let r = e.scratch[2];
         let to = self.routine(e, routine);
-        const STEP: u64 = 7 + 5;
-        let back = e.hot.here() + STEP;
-        lea_code(e.hot, r, back);
-        e.hot.jmp(to);
-        debug_assert_eq!(e.hot.here(), back);
+        call_shared(e.hot, e.scratch[2], to);
     }
 
-    fn read_one(&mut self, e: &mut Emit<'_>, likely: bool) {
+    /// Reads one cell, or two in one.
+    fn read(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32, likely: bool) {
         let [s, x, r] = e.scratch;
-        let first = self.routine(e, Routine::First(1));
-        e.hot.load(Size::D, x, &stamp(s, 0));
-        e.hot.alu_load(Alu::Cmp, Size::D, x, &Mem::gs(gs::TOP));
-        let (known, cold) = leave_for_first(e, cc::B, likely);
-        let c = if likely { &mut *e.hot } else { &mut *e.cold };
-        c.load(Size::D, r, &Mem::gs(gs::TOP));
-        c.store(Size::D, &stamp(s, 0), r);
-        c.load(Size::Q, r, &Mem::gs(gs::SSP));
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, OWN), 1);
-        c.alu_load(Alu::Cmp, Size::D, x, &Mem::base(r, STAMP - FRAME));
-        let back = return_if_near(e, known, cold, &[]);
-        let c = &mut *e.cold;
-        let zero = far(c, [x, r], 1, back);
-        land(c, zero);
-        lea_code(c, r, back);
-        c.jmp(first);
+        self.sites += 1;
+        let out_of_line = !likely && self.sites > SITES_MAX;
+        let counts = out_of_line
+            .then(|| self.routine(e, Routine::Counts { cells, offset: offset as i16, mask: self.held.mask }));
+        let rare = [self.routine(e, Routine::First(cells)), self.routine(e, Routine::Mixed)];
+        self.hold_top(e);
+        let (size, cond) = if cells == 1 { (Size::D, cc::B) } else { (Size::Q, cc::NE) };
+        e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
+        if let Some(counts) = counts {
+            let cold = e.cold.here();
+            e.hot.jcc(cond, cold);
+            let back = e.hot.here();
+            lea_code(e.cold, r, back);
+            e.cold.jmp(counts);
+            return;
+        }
+        if !likely {
+            let cold = e.cold.here();
+            e.hot.jcc(cond, cold);
+            let [is_far, newer, different] = count_near(e.cold, e.scratch, cells, offset);
+            let back = e.cold.here();
+            self.hold_again(e.cold, e.scratch);
+            let behind = e.hot.here();
+            e.cold.jmp(behind);
+            count_far(e.cold, e.scratch, (cells, offset), [is_far, newer, different], back, rare);
+            return;
+        }
+        // What counts it needs the registers.
+        self.held = Held::default();
+        const NOT: u8 = 1;
+        let known = e.hot.jcc_later(cond ^ NOT);
+        let jumps = count_near(e.hot, e.scratch, cells, offset);
+        land(e.hot, known);
+        let back = e.hot.here();
+        count_far(e.cold, e.scratch, (cells, offset), jumps, back, rare);
     }
 
-    fn read_pair(&mut self, e: &mut Emit<'_>, offset: i32, likely: bool) {
-        let [s, x, r] = e.scratch;
-        let first = self.routine(e, Routine::First(2));
-        let mixed = self.routine(e, Routine::Mixed);
-        e.hot.load(Size::Q, x, &stamp(s, offset));
-        e.hot.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::TOP));
-        let (known, cold) = leave_for_first(e, cc::NE, likely);
-        let c = if likely { &mut *e.hot } else { &mut *e.cold };
-        c.rorx(r, x, 32);
-        c.alu(Alu::Cmp, Size::Q, r, x);
-        let different = c.jcc_later(cc::NE);
-        c.load(Size::Q, r, &Mem::gs(gs::TOP));
-        c.store(Size::Q, &stamp(s, offset), r);
-        c.alu(Alu::Cmp, Size::Q, x, r);
-        let newer = c.jcc_later(cc::AE);
-        c.load(Size::Q, r, &Mem::gs(gs::SSP));
-        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(r, OWN), 2);
-        c.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(r, STAMP - FRAME));
-        let back = return_if_near(e, known, cold, &[newer]);
-        let c = &mut *e.cold;
-        let zero = far(c, [x, r], 2, back);
-        land(c, zero);
-        // The routines take the index of the cell itself, and S is needed for what follows.
-        let moved = |c: &mut Asm, to: u64| {
-            if offset == 0 {
-                lea_code(c, r, back);
-                c.jmp(to);
-                return;
-            }
-            c.store(Size::Q, &Mem::gs(gs::KEPT), s);
-            c.lea(s, &Mem::base(s, offset / 4));
-            const STEP: u64 = 7 + 5;
-            let after = c.here() + STEP;
-            lea_code(c, r, after);
-            c.jmp(to);
-            debug_assert_eq!(c.here(), after);
-            c.load(Size::Q, s, &Mem::gs(gs::KEPT));
-            c.jmp(back);
-        };
-        moved(c, first);
-        land(c, different);
-        moved(c, mixed);
-    }
-
-    fn write(&mut self, e: &mut Emit<'_>, cells: u32, stamps: bool) {
+    fn write(&mut self, e: &mut Emit<'_>, offset: i32, cells: u32, stamps: bool) {
         let [s, x, r] = e.scratch;
         if self.metric != Metric::Rms {
             // 16 cells (64 bytes) are two times 8.
             for part in 0..cells.div_ceil(8) {
                 let n = cells.min(8);
                 let foreign = self.routine(e, Routine::Foreign(n as u8));
-                let offset = part as i32 * 8;
+                let cell = offset / 4 + part as i32 * 8;
                 e.hot.load(Size::Q, x, &Mem::gs(gs::MARKS));
-                e.hot.load(Size::of(n), x, &Mem::index(x, s, 0, offset));
+                e.hot.load(Size::of(n), x, &Mem::index(x, s, 0, cell));
                 e.hot.alu_load(Alu::Cmp, Size::of(n), x, &Mem::gs(gs::ME));
+                self.held.top = false;
                 let cold = e.cold.here();
                 e.hot.jcc(cc::NE, cold);
                 let back = e.hot.here();
                 let c = &mut *e.cold;
-                if offset != 0 {
-                    c.lea(s, &Mem::base(s, offset));
+                if cell != 0 {
+                    c.lea(s, &Mem::base(s, cell));
                 }
-                const STEP: u64 = 7 + 5;
-                let after = c.here() + STEP;
-                lea_code(c, r, after);
-                c.jmp(foreign);
-                debug_assert_eq!(c.here(), after);
-                if offset != 0 {
-                    c.lea(s, &Mem::base(s, -offset));
+                call_shared(c, r, foreign);
+                if cell != 0 {
+                    c.lea(s, &Mem::base(s, -cell));
                 }
+                self.hold_again(c, e.scratch);
                 c.jmp(back);
             }
         }
         if stamps {
-            e.hot.load(Size::Q, x, &Mem::gs(gs::TOP));
+            self.hold_top(e);
+            let at = |pair: i32| stamp(s, offset + pair * 8);
             match cells {
-                1 => e.hot.store(Size::D, &stamp(s, 0), x),
-                _ => (0..cells as i32 / 2).for_each(|pair| e.hot.store(Size::Q, &stamp(s, pair * 8), x)),
+                1 => e.hot.store(Size::D, &at(0), x),
+                _ => (0..cells as i32 / 2).for_each(|pair| e.hot.store(Size::Q, &at(pair), x)),
             }
         }
     }
@@ -398,6 +549,22 @@ impl Code {
         let start = e.cold.here();
         match routine {
             Routine::First(n) => self.emit_first(e, n.into()),
+            Routine::Counts { cells, offset, mask } => {
+                let offset = i32::from(offset);
+                let rare = [self.routine(e, Routine::First(cells)), self.routine(e, Routine::Mixed)];
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.store(Size::Q, &Mem::gs(gs::WAY), r);
+                let jumps = count_near(c, e.scratch, cells, offset);
+                let back = c.here();
+                c.load(Size::Q, x, &Mem::gs(gs::TOP));
+                if mask {
+                    c.load(Size::Q, r, &Mem::gs(gs::MASK));
+                }
+                c.jmp_gs(gs::WAY);
+                count_far(c, e.scratch, (cells, offset), jumps, back, rare);
+                return start;
+            }
             Routine::Mixed => {
                 let cells = self.routine(e, Routine::Cells);
                 let c = &mut *e.cold;
@@ -462,11 +629,7 @@ impl Code {
                     c.load(Size::B, x, &Mem::index(x, s, 0, 0));
                     c.alu_load(Alu::Cmp, Size::B, x, &Mem::gs(gs::ME));
                     let own = c.jcc_later(cc::E);
-                    const STEP: u64 = 7 + 5;
-                    let after = c.here() + STEP;
-                    lea_code(c, r, after);
-                    c.jmp(foreign);
-                    debug_assert_eq!(c.here(), after);
+                    call_shared(c, r, foreign);
                     land(c, own);
                     c.load(Size::Q, x, &Mem::gs(gs::CELLS));
                 }
@@ -626,6 +789,7 @@ impl Code {
         odd.push(h.jcc_later(cc::C));
         h.store(Size::Q, &Mem::gs(gs::COUNTER), r);
         h.store(Size::Q, &next(STAMP), r);
+        h.alu_load(Alu::And, Size::Q, r, &Mem::gs(gs::ALIVE));
         h.store(Size::Q, &Mem::gs(gs::TOP), r);
         h.load(Size::Q, x, &Mem::gs(gs::COST));
         h.store(Size::Q, &next(ENTERED), x);
@@ -646,9 +810,8 @@ impl Code {
             h.store_imm(Size::Q, &Mem::gs(gs::MASK), 0);
             h.mov_imm64(x, FOLDED_MARK);
             h.store(Size::Q, &Mem::gs(gs::ME), x);
-            for i in 0..8 {
-                h.store(Size::Q, &Mem::gs(STAMPS + i * 8), r);
-            }
+            h.store_imm(Size::Q, &Mem::gs(gs::ALIVE), 0);
+            h.store_imm(Size::Q, &Mem::gs(gs::TOP), 0);
             land(h, folded);
         }
         let back = h.here();
@@ -698,6 +861,7 @@ impl Code {
         h.lea(r, &Mem::base(r, 32));
         h.store(Size::Q, &Mem::gs(gs::LOG), r);
         h.load(Size::Q, x, &of(STAMP - FRAME));
+        h.alu_load(Alu::And, Size::Q, x, &Mem::gs(gs::ALIVE));
         h.store(Size::Q, &Mem::gs(gs::TOP), x);
         h.lea(s, &Mem::base(s, -FRAME));
         h.store(Size::Q, &Mem::gs(gs::SSP), s);
@@ -716,6 +880,7 @@ impl Code {
         c.store(Size::Q, &Mem::gs(gs::MASK), x);
         c.load(Size::Q, x, &Mem::gs(gs::ME_ON));
         c.store(Size::Q, &Mem::gs(gs::ME), x);
+        c.store_imm(Size::Q, &Mem::gs(gs::ALIVE), -1);
         c.jmp(pop);
         // What was passed on to the caller is passed on again by the slow path: take it back.
         land(c, facts);

@@ -31,6 +31,11 @@ pub struct Filter {
     /// How far the stack pointer has moved.
     sp_moved: i64,
     seen: Vec<Seen>,
+    /// Of which operand the index of the cell is held in a register, by base and displacement (from the stack pointer
+    /// that the superblock began with).
+    held: Option<(Option<u8>, i64)>,
+    /// The last instruction with an access that was asked about.
+    asked: Option<usize>,
 }
 
 struct Seen {
@@ -50,6 +55,8 @@ impl Filter {
             written: 0,
             sp_moved: 0,
             seen: Vec::new(),
+            held: None,
+            asked: None,
         }
     }
 
@@ -60,6 +67,27 @@ impl Filter {
         self.written = 0;
         self.sp_moved = 0;
         self.seen.clear();
+        self.held = None;
+        self.asked = None;
+    }
+
+    /// How far behind the cell whose index is held an access lies, if it has the same base: to be asked right after
+    /// [`Filter::needed`].
+    pub fn from_held(&self, a: &Access) -> Option<i32> {
+        let (base, disp) = self.held?;
+        let (o, at) = (&a.operand, self.displacement(a));
+        let same = base == o.base && !o.fs && o.index.is_none();
+        same.then_some(at - disp).and_then(|offset| i32::try_from(offset).ok())
+    }
+
+    /// The index that is held now is of the cell `before` bytes before this access.
+    pub fn hold(&mut self, a: &Access, before: Option<i32>) {
+        self.held = before.map(|n| (a.operand.base, self.displacement(a) - i64::from(n)));
+    }
+
+    fn displacement(&self, a: &Access) -> i64 {
+        let moved = if a.operand.base == Some(reg::RSP) { self.sp_moved } else { 0 };
+        a.operand.disp + moved
     }
 
     /// Does a routine begin with the superblock?
@@ -71,17 +99,19 @@ impl Filter {
     pub fn needed(&mut self, sb: &Superblock, a: &Access) -> Option<Kind> {
         while self.next < a.index.min(sb.insns.len()) {
             let ins = sb.insns[self.next].ins;
+            // What the engine finds out at run time takes a register.
+            if self.asked != Some(self.next) && may_access(&ins) {
+                self.held = None;
+            }
             self.pass(&ins);
             self.next += 1;
         }
+        self.asked = Some(a.index);
         if a.class == Class::Stack && self.is_saved_register(&sb.insns[a.index].ins) || is_binder(sb, a.index)
         {
             return None;
         }
-        let mut operand = a.operand;
-        if operand.base == Some(reg::RSP) {
-            operand.disp += self.sp_moved;
-        }
+        let operand = Operand { disp: self.displacement(a), ..a.operand };
         let covers = |seen: &&Seen| {
             seen.operand.base == operand.base
                 && seen.operand.index == operand.index
@@ -148,9 +178,16 @@ impl Filter {
                     || o.index.is_some_and(|(r, _)| written >> r & 1 != 0)
             };
             self.seen.retain(|seen| !uses(&seen.operand));
+            self.held = self.held.filter(|(base, _)| base.is_none_or(|r| written >> r & 1 == 0));
         }
         self.written |= written;
     }
+}
+
+/// May the instruction access memory?
+pub fn may_access(ins: &Instruction) -> bool {
+    let has_operand = (0..ins.op_count()).any(|i| ins.op_kind(i) == OpKind::Memory);
+    ins.is_string_instruction() || has_operand && !matches!(ins.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
 }
 
 /// Is instruction `k` one of the two by which a PLT enters the dynamic linker?

@@ -138,5 +138,5 @@ pub mod gs {
     displacements! { SSP = ssp, TOP = top, COUNTER = counter, COST = cost, LOG = log,
     LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address, HOME = home,
-    CELLS = cells }
+    CELLS = cells, ALIVE = alive, WAY = way }
 }

@@ -104,7 +104,9 @@ impl Client for Growth {
 
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
         if let Some(kind) = self.filter.needed(sb, a) {
-            self.code.access(e, &Access { kind, ..*a }, self.filter.at_entry());
+            let from_held = self.filter.from_held(a);
+            let held = self.code.access(e, &Access { kind, ..*a }, self.filter.at_entry(), from_held);
+            self.filter.hold(a, held);
         }
     }
 
@@ -175,6 +177,9 @@ impl Client for Growth {
     fn block(&mut self, sb: &Superblock) {
         let at_entry = self.routines.begins(sb.pc);
         self.filter.begin(at_entry);
+        // From three on, loading the mask once is shorter; in a routine's first superblock first reads need the register.
+        let accesses = sb.insns.iter().filter(|insn| filter::may_access(&insn.ins)).count();
+        self.code.begin(!at_entry && accesses >= 3);
         self.costs.block(sb);
     }
 

@@ -12,8 +12,11 @@ use engine::sys::{self, mm, nr};
 use inputsize::Cell;
 use inputsize::core::shadow::{Mark, PAGE_CELLS, Page, Shadow, Sharers, Slot};
 
-/// Cells at index 0 that folded work is led to, and the bytes of their marks.
-pub const FOLDED_CELLS: u64 = 64;
+/// Cells around index 0 that folded work is led to, before it and from it on: as far as code reaches from an index
+/// that it holds ([`crate::code::REACH`]), and the longest access.
+pub const FOLDED_CELLS: [u64; 2] = [128, 272];
+/// Bytes before and behind the marks, so that code may reach beyond the first and the last cell.
+const MARKS_MARGIN: u64 = 4096;
 
 const DONTNEED: u64 = 4;
 const CLOEXEC: u64 = 0x80000;
@@ -40,11 +43,12 @@ impl Map {
     ///
     /// `apart` are two addresses (stack and libraries) that must not share a cell.
     pub fn new(slabs: u64, layout: Slabs, shift: u32, apart: (u64, u64)) -> Option<Map> {
-        let marks = sys::map_anonymous(0, 1 << INDEX_BITS, mm::RW, mm::MAP_NORESERVE)?;
+        let room = (1 << INDEX_BITS) + 2 * MARKS_MARGIN;
+        let marks = sys::map_anonymous(0, room, mm::RW, mm::MAP_NORESERVE)? + MARKS_MARGIN;
         let sharers = sys::map_anonymous(0, (8 << INDEX_BITS) / PAGE_CELLS, mm::RW, mm::MAP_NORESERVE)?;
-        for at in 0..FOLDED_CELLS / 8 {
-            // SAFETY: inside the mapping that was just made.
-            unsafe { ((marks + at * 8) as *mut u64).write(FOLDED_MARK) };
+        for at in (marks - FOLDED_CELLS[0]..marks + FOLDED_CELLS[1]).step_by(8) {
+            // SAFETY: inside the mapping that was just made, with its margin.
+            unsafe { (at as *mut u64).write(FOLDED_MARK) };
         }
         Some(Map { slabs, layout, marks, sharers, used: AtomicU64::new(0), mask: mask(shift, apart), shift })
     }

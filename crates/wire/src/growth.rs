@@ -311,6 +311,10 @@ pub struct Hot {
     pub home: u64,
     /// See `kept`.
     pub cells: u64,
+    /// All ones, or 0 while folded work runs: `top` is a stamp under this mask.
+    pub alive: u64,
+    /// The way back of code that counts first reads.
+    pub way: u64,
     /// Index in the thread table.
     pub thread: u64,
 }

@@ -70,13 +70,20 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// What the program with rayon works on.
+const RAYON_SIZE: &str = "2000000";
+
 /// Wall time on two cores over wall time on one.
 fn threads(root: &Path, farsight: &Path, runs: usize) -> Result<()> {
     let dir = root.join("target/bench/engine");
     let text = dir.join("text-10m").display().to_string();
     let parallel = dir.join("parallel").display().to_string();
-    let programs: [(&str, Vec<&str>); 2] =
-        [("pthreads", vec![&parallel, "2"]), ("pigz -p2", vec!["pigz", "-9", "-k", "-c", "-p2", &text])];
+    let rayon = rayon_program(root)?;
+    let programs: [(&str, Vec<&str>); 3] = [
+        ("pthreads", vec![&parallel, "2"]),
+        ("pigz -p2", vec!["pigz", "-9", "-k", "-c", "-p2", &text]),
+        ("rayon", vec![&rayon, RAYON_SIZE]),
+    ];
     println!("\ntwo threads under trms: wall time on 2 cores over the same pinned to 1");
     for (name, command) in programs {
         let mut ratios = Vec::new();
@@ -91,6 +98,18 @@ fn threads(root: &Path, farsight: &Path, runs: usize) -> Result<()> {
     Ok(())
 }
 
+/// Builds the program with rayon that `bench span` also has.
+fn rayon_program(root: &Path) -> Result<String> {
+    let target = root.join("target/bench/growth-rayon");
+    let built = Command::new("cargo")
+        .args(["build", "--release", "-q", "--locked", "--bin", "pipeline", "--target-dir"])
+        .arg(&target)
+        .current_dir(root.join("bench/span/parallel-iterators"))
+        .status()?;
+    ensure!(built.success(), "the rayon project does not build");
+    Ok(target.join("release/pipeline").display().to_string())
+}
+
 fn wall(prefix: &[&str], farsight: &Path, command: &[&str]) -> Result<f64> {
     let farsight = farsight.display().to_string();
     let mut words: Vec<&str> = prefix.to_vec();
@@ -98,7 +117,8 @@ fn wall(prefix: &[&str], farsight: &Path, command: &[&str]) -> Result<f64> {
     words.extend(command);
     let started = Instant::now();
     let output =
-        Command::new(words[0]).args(&words[1..]).output().with_context(|| format!("cannot run {words:?}"))?;
+        // (Pinned to one processor, rayon would start one thread.)
+        Command::new(words[0]).args(&words[1..]).env("RAYON_NUM_THREADS", "2").output().with_context(|| format!("cannot run {words:?}"))?;
     ensure!(output.status.success(), "{words:?} ended with {}", output.status);
     Ok(started.elapsed().as_secs_f64())
 }

@@ -1,5 +1,6 @@
 //! `farsight growth` on programs whose sizes are known by hand, or whose growth is.
 
+mod accesses;
 mod classes;
 mod costs;
 mod edges;

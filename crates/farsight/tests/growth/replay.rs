@@ -79,7 +79,7 @@ fn by_routine(activations: &[(u32, Activation<1>)], addresses: &[u64]) -> Sizes 
 }
 
 /// What a run of the program was by the definition, by the algorithm and by the runtime.
-struct Compared {
+pub struct Compared {
     expected: Sizes,
     found: Sizes,
     run: crate::profiled::Profiled,
@@ -87,8 +87,12 @@ struct Compared {
     early: BTreeSet<u64>,
 }
 
-fn compare(args: &[&str]) -> Compared {
-    let program = Program::build(&["replay.c"], &["-O1", "-g", "-static", "-no-pie", "-pthread"]);
+fn replay(args: &[&str]) -> Compared {
+    compare(&Program::build(&["replay.c"], &["-O1", "-g", "-static", "-no-pie", "-pthread"]), args)
+}
+
+/// Runs a program that is linked statically, at a fixed address.
+pub fn compare(program: &Program, args: &[&str]) -> Compared {
     let run = program.profile(&["--fold", "none"], args);
     let mut found = Sizes::new();
     for routine in run.document["routines"].as_array().unwrap() {
@@ -127,7 +131,7 @@ fn compare(args: &[&str]) -> Compared {
 }
 
 impl Compared {
-    fn agree_on(&self, names: &[&str]) {
+    pub fn agree_on(&self, names: &[&str]) {
         for name in names {
             let address = self.run.routine(name)["address"].as_u64().unwrap();
             assert_eq!(self.found.get(&address), self.expected.get(&address), "{name}");
@@ -137,7 +141,7 @@ impl Compared {
 
 #[test]
 fn a_recorded_run_agrees_with_the_definition() {
-    let compared = compare(&[]);
+    let compared = replay(&[]);
     // Where both saw the same calls, sizes must be the same. (The log knows no tail calls by jumps.)
     let (mut wrong, mut equal) = (Vec::new(), 0);
     let late = compared.expected.iter().filter(|(address, _)| !compared.early.contains(address));
@@ -167,5 +171,5 @@ fn a_recorded_run_agrees_with_the_definition() {
 #[test]
 fn recorded_threads_agree_with_the_definition() {
     // Who waits for whom is a matter of chance; what is handed over is not.
-    compare(&["threads"]).agree_on(&["sum", "taken", "given"]);
+    replay(&["threads"]).agree_on(&["sum", "taken", "given"]);
 }

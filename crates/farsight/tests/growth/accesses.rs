@@ -1,0 +1,120 @@
+//! Random accesses against the definition: functions of assembly that read and write off a few bases in every way that
+//! emitted code tells apart (sizes, alignment, displacements near and far, indices, the stack pointer as it moves, bases
+//! that change, flags that live across, repeated strings in between, calls), more of them than get code of their own for
+//! first reads. A seed always gives the same program.
+
+use std::fmt::Write;
+
+use crate::profiled::Program;
+use crate::replay::compare;
+
+/// Functions of a program: those translated last share the code that counts first reads.
+const FUNCTIONS: usize = 600;
+/// Instructions of a function.
+const LENGTH: usize = 70;
+
+/// Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % n
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// An operand whose address lies inside the areas, whatever was added to its base.
+fn operand(random: &mut Random) -> String {
+    let disp = match random.below(8) {
+        0 => random.below(16) as i64 - 8,
+        1 => random.below(300) as i64 * 4 - 600,
+        _ => random.below(24) as i64 * 4 - 16,
+    };
+    match random.below(12) {
+        0 => format!("[rdi+r8*4+{disp}]"),
+        1 => format!("[rip+area+{}]", 1024 + disp),
+        2 | 3 => format!("[rsp+{}]", random.below(14) * 4),
+        4 => format!("[rax+{disp}]"),
+        5..8 => format!("[rdi+{disp}]"),
+        8..10 => format!("[rsi+{disp}]"),
+        _ => format!("[rdx+{disp}]"),
+    }
+}
+
+/// One to three instructions.
+fn instruction(random: &mut Random, number: usize) -> String {
+    let at = operand(random);
+    match random.below(24) {
+        0..6 => format!("mov r9, {at}"),
+        6..9 => format!("mov r9d, {at}"),
+        9 => format!("movzx r9d, word ptr {at}"),
+        10 => format!("movzx r9d, byte ptr {at}"),
+        11 => format!("movups xmm0, {at}"),
+        12 => format!("mov {at}, r10"),
+        13 => format!("mov {at}, r10d"),
+        14 => format!("mov byte ptr {at}, 7"),
+        15 => format!("movups {at}, xmm0"),
+        16 => format!("add dword ptr {at}, 3"),
+        17 => format!("add r9, {at}"),
+        // Flags live across the access.
+        18 => format!("cmp r9, r10\nmov r11, {at}\nadc r10, 0"),
+        19 => {
+            random.of(&["add rdi, 4", "sub rdi, 4", "add rsi, 8", "sub rsi, 8", "inc rdx", "dec rdx"]).into()
+        }
+        20 => "push r9\nmov r9, [rsp+8]\npop r10".into(),
+        21 => "sub rsp, 16\nmov [rsp], r9\nmov r10, [rsp+24]\nadd rsp, 16".into(),
+        22 => "push rdi\npush rsi\nmov ecx, 5\nrep movsb\npop rsi\npop rdi".into(),
+        _ if number > 0 && random.below(3) == 0 => {
+            format!("call f{}\ncall bases", number - 1 - random.below(number.min(40) as u64) as usize)
+        }
+        _ => "mov rax, rsi".into(),
+    }
+}
+
+fn program(seed: u64) -> String {
+    let mut random = Random(seed);
+    let mut out = String::from(
+        ".intel_syntax noprefix\n.bss\n.balign 64\narea: .skip 8192\n.data\n.balign 8\n\
+         where: .quad area+2048, area+4096, area+6145\n.text\n\
+         bases: mov rdi, [rip+where]\nmov rsi, [rip+where+8]\nmov rdx, [rip+where+16]\n\
+         mov rax, rdi\nmov r8d, 3\nret\n",
+    );
+    // Calls go to functions further up, at most to two of them: the tree of calls stays small.
+    for number in 0..FUNCTIONS {
+        let calls = number % 7 == 0;
+        let _ =
+            writeln!(out, ".globl f{number}\n.type f{number}, @function\nf{number}: sub rsp, 72\ncall bases");
+        for _ in 0..LENGTH {
+            let _ = writeln!(out, "{}", instruction(&mut random, if calls { number } else { 0 }));
+        }
+        let _ = writeln!(out, "add rsp, 72\nret\n.size f{number}, .-f{number}");
+    }
+    out.push_str(".globl main\n.type main, @function\nmain: sub rsp, 8\n");
+    for _ in 0..2 {
+        (0..FUNCTIONS).for_each(|number| {
+            let _ = writeln!(out, "call f{number}");
+        });
+    }
+    out.push_str(
+        "xor eax, eax\nadd rsp, 8\nret\n.size main, .-main\n.section .note.GNU-stack,\"\",@progbits\n",
+    );
+    out
+}
+
+#[test]
+fn random_accesses_agree_with_the_definition() {
+    for seed in [1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("accesses.s");
+        std::fs::write(&source, program(seed)).unwrap();
+        let compared = compare(&Program::of(&[source], &["-static", "-no-pie"]), &[]);
+        let names: Vec<String> = (0..FUNCTIONS).map(|number| format!("f{number}")).collect();
+        compared.agree_on(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
