@@ -189,7 +189,8 @@ fn step_registers(thread: &Thread<Local>, from: Regs, slot: usize, line: &mut Li
         }
     });
     let owner = owner?;
-    let stop = thread.local().sampler.walk(from, 0..0, |f| take(f, owner, &mut next, line));
+    // The owner waits for the task in one of these frames.
+    let stop = thread.local().sampler.walk(from, owner.stack(), |f| take(f, owner, &mut next, line));
     (next.is_some() || stop == Stop::Root).then_some((next, owner.local().origin.load(Relaxed)))
 }
 

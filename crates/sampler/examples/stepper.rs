@@ -333,7 +333,10 @@ fn check_trails(state: &mut State, regs: &Regs, steps: u64) -> Result<(), String
         let kept = &frames.get()[frames.len.saturating_sub(shared)..];
         let right = fresh.get().iter().chain(kept).eq(whole.get());
         if stop != Stop::Root || !right {
-            return Err(format!("trail of every {every}: {shared} frames shared, {:x?} and {kept:x?}", fresh.get()));
+            return Err(format!(
+                "trail of every {every}: {shared} frames shared, {:x?} and {kept:x?}",
+                fresh.get()
+            ));
         }
         *frames = *whole;
         SHARED.fetch_add(shared as u64, Relaxed);
