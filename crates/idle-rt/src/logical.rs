@@ -17,7 +17,7 @@ use preload::Thread;
 use preload::sys;
 use sampler::regs::Regs;
 use sampler::trail::Trail;
-use sampler::{Frame, Stop};
+use sampler::{Frame, Next, Stop};
 use wire::idle::{chord, mark as marks};
 
 /// Creators followed for one path. A recursion of `join` alone makes none: its jobs run where they were made.
@@ -58,17 +58,19 @@ pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line, trail: &mut T
     let (stop, shared) = local.sampler.walk_again(regs, thread.stack(), trail, |f| {
         serials = serials.max(f.key.serial());
         if leading && f.key.serial() == ours {
-            return ControlFlow::Continue(false);
+            return ControlFlow::Continue(Next::MustVisit);
         }
         leading = false;
         if task.is_some() {
             room = line.push_outer(frame(f.key, chord::PHYSICAL));
-            return if room { ControlFlow::Continue(false) } else { ControlFlow::Break(()) };
+            return if room { ControlFlow::Continue(Next::VisitAll) } else { ControlFlow::Break(()) };
         }
-        let mut plain = false;
+        let mut next = Next::MustVisit;
         let class = match agent_of(f).step(f, thread, inner) {
             Bichord::Native => {
-                plain = !is_claimed(f);
+                if !is_claimed(f) {
+                    next = Next::MayShare;
+                }
                 chord::BOTH
             }
             Bichord::Hidden => chord::PHYSICAL,
@@ -79,13 +81,14 @@ pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line, trail: &mut T
             Bichord::Created(kind, creator) if !idle => {
                 task = Some((kind, creator, *f.regs));
                 line.push_outer(frame(f.key, chord::PHYSICAL));
-                return ControlFlow::Continue(false);
+                // The frames outside of a task stand for something else than they do without it.
+                return ControlFlow::Continue(Next::VisitAll);
             }
             Bichord::Created(..) => chord::BOTH,
         };
         inner |= class == chord::BOTH && !ompt::claims(f);
         room = line.push(frame(f.key, class));
-        if room { ControlFlow::Continue(plain) } else { ControlFlow::Break(()) }
+        if room { ControlFlow::Continue(next) } else { ControlFlow::Break(()) }
     });
     publish::modules(serials);
     let mut found = Found { idle, task: None, whole: stop == Stop::Root };

@@ -26,7 +26,7 @@ use preload::{Hooks, Interest, Thread, real, thread};
 use sampler::regs::PRESERVED;
 use sampler::stack::Stack;
 use sampler::trail::Trail;
-use sampler::{Regs, Stop, cfi, module, unwind};
+use sampler::{Next, Regs, Stop, cfi, module, unwind};
 
 struct Stepper;
 
@@ -78,11 +78,11 @@ struct Frames {
 impl Frames {
     const NONE: Frames = Frames { list: [(0, 0); DEPTH_MAX], len: 0 };
 
-    fn push(&mut self, regs: &Regs) -> ControlFlow<(), bool> {
+    fn push(&mut self, regs: &Regs) -> ControlFlow<(), Next> {
         let Some(place) = self.list.get_mut(self.len) else { return ControlFlow::Break(()) };
         *place = (regs.sp(), regs.pc());
         self.len += 1;
-        ControlFlow::Continue(true)
+        ControlFlow::Continue(Next::MayShare)
     }
 
     fn get(&self) -> &[(u64, u64)] {

@@ -10,7 +10,7 @@ use crate::module;
 use crate::regs::Regs;
 use crate::stack::Stack;
 use crate::trail::Trail;
-use crate::unwind::{self, Frame, Stop};
+use crate::unwind::{self, Frame, Next, Stop};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ops::{ControlFlow, Range};
@@ -234,7 +234,7 @@ impl ThreadSampler {
         regs: Regs,
         bounds: Range<usize>,
         trail: &mut Trail<D>,
-        visit: impl FnMut(&Frame) -> ControlFlow<(), bool>,
+        visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
     ) -> (Stop, usize) {
         if !self.ready.get() || self.walking.replace(true) {
             trail.forget();

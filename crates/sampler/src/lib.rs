@@ -43,4 +43,4 @@ pub use clock::Backend;
 pub use handler::{Config, Sample, Sampled, ThreadSampler, install};
 pub use path::Path;
 pub use regs::Regs;
-pub use unwind::{Frame, Stop};
+pub use unwind::{Frame, Next, Stop};

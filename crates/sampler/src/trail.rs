@@ -19,7 +19,7 @@ use crate::cache;
 use crate::regs::{RBP, Regs};
 use crate::rule::{BpPlace, Kind, Packed};
 use crate::stack::Stack;
-use crate::unwind::{Keeper, Stop};
+use crate::unwind::{Keeper, Next, Stop};
 
 /// The frames of a walk, for the next one. Large: lives in the thread's slot.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Step {
     const NONE: Step = Step { sp: 0, pc: 0, bp: 0, bp_words: 0, flags: 0 };
 
     #[inline(always)]
-    fn new(regs: &Regs, rule: Packed, plain: bool) -> Step {
+    fn new(regs: &Regs, rule: Packed, next: Next) -> Step {
         let bp = regs.get(RBP);
         let mut flags = if bp.is_some() { KNOWS_BP } else { 0 };
         let mut bp_words = 0;
@@ -81,7 +81,7 @@ impl Step {
             Kind::Root => {}
             Kind::Signal | Kind::Unknown => flags |= OPAQUE,
         }
-        if !plain || regs.is_exact() {
+        if next != Next::MayShare || regs.is_exact() {
             flags |= OPAQUE;
         }
         Step { sp: regs.sp(), pc: regs.pc(), bp: bp.unwrap_or(0), bp_words, flags }
@@ -206,9 +206,12 @@ impl<const D: usize> Keeper for Trail<D> {
     }
 
     #[inline(always)]
-    fn met(&mut self, regs: &Regs, rule: Packed, plain: bool) {
+    fn met(&mut self, regs: &Regs, rule: Packed, next: Next) {
+        if next == Next::VisitAll {
+            self.next = 0;
+        }
         if let Some(place) = self.fresh.get_mut(self.fresh_len) {
-            *place = Step::new(regs, rule, plain);
+            *place = Step::new(regs, rule, next);
         }
         // Beyond `D` when there is no room, which `end` sees.
         self.fresh_len += 1;

@@ -73,6 +73,17 @@ impl Key {
     }
 }
 
+/// What a visitor wants of later frames and walks (see `trail`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A later walk may leave this frame out.
+    MayShare,
+    /// This frame is to be visited every time.
+    MustVisit,
+    /// And in this walk all frames further out, whatever is known of them.
+    VisitAll,
+}
+
 /// Remembers frames from one walk to the next (see `trail`).
 pub(crate) trait Keeper {
     /// A walk begins.
@@ -83,8 +94,8 @@ pub(crate) trait Keeper {
         false
     }
 
-    /// The walk has come to a frame that has this rule; `plain` says that it may be left out next time.
-    fn met(&mut self, _: &Regs, _: Packed, _plain: bool) {}
+    /// The walk has come to a frame that has this rule.
+    fn met(&mut self, _: &Regs, _: Packed, _: Next) {}
 
     /// The walk ends. How many frames were left out.
     fn end(&mut self, _: Stop) -> usize {
@@ -103,18 +114,17 @@ pub fn walk(
     scratch: &mut Scratch,
     mut visit: impl FnMut(&Frame) -> ControlFlow<()>,
 ) -> Stop {
-    run(regs, stack, scratch, &mut Nothing, |frame| visit(frame).map_continue(|()| false)).0
+    run(regs, stack, scratch, &mut Nothing, |frame| visit(frame).map_continue(|()| Next::MustVisit)).0
 }
 
 /// Likewise, but ends where a frame is met from which on everything is as it was in the last walk with this trail. How
-/// many frames that were is the second result; the first says how that walk ended. `visit` answers whether a later
-/// walk may leave the frame out.
+/// many frames that were is the second result; the first says how that walk ended.
 pub fn walk_again<const D: usize>(
     regs: Regs,
     stack: Stack,
     scratch: &mut Scratch,
     trail: &mut Trail<D>,
-    visit: impl FnMut(&Frame) -> ControlFlow<(), bool>,
+    visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
 ) -> (Stop, usize) {
     run(regs, stack, scratch, trail, visit)
 }
@@ -125,7 +135,7 @@ fn run(
     mut stack: Stack,
     scratch: &mut Scratch,
     keeper: &mut impl Keeper,
-    mut visit: impl FnMut(&Frame) -> ControlFlow<(), bool>,
+    mut visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
 ) -> (Stop, usize) {
     keeper.begin();
     module::enter();
@@ -135,11 +145,11 @@ fn run(
         }
         let found = rule_for(&regs, scratch);
         let (rule, serial) = found.map_or((None, NO_SERIAL), |c| (Some(c.rule), c.serial));
-        let ControlFlow::Continue(plain) = visit(&Frame { regs: &regs, key: Key::new(&regs, serial) }) else {
+        let ControlFlow::Continue(next) = visit(&Frame { regs: &regs, key: Key::new(&regs, serial) }) else {
             break Stop::Visitor;
         };
         let Some(rule) = rule else { break Stop::Unloading };
-        keeper.met(&regs, rule, plain);
+        keeper.met(&regs, rule, next);
         let step = match rule.kind() {
             Kind::Frame => rule.apply(&mut regs, &mut stack),
             Kind::Signal => rule::interrupted(&mut regs, &mut stack),
