@@ -60,6 +60,12 @@ impl Agent for Native {
     }
 }
 
+/// Whether an agent other than the native one claims a frame: what it answers may change from one sample to the next.
+#[inline]
+pub fn is_claimed(frame: &Frame) -> bool {
+    rayon::Rayon::claims(frame.regs.lookup_pc()) || omp::OpenMp::claims(frame)
+}
+
 /// The agent that claims a frame.
 #[inline]
 pub fn agent_of(frame: &Frame) -> &'static dyn Agent {

@@ -16,17 +16,19 @@
 //! frame outwards needs one of them. So the scan goes on below the candidate for its callee, and for the callee's
 //! callee, until all of them are known.
 //!
-//! Foreign stacks are read through `sampler::stack` without trusted bounds: each page is asked of the kernel
-//! first. Nothing here waits.
+//! What lies outside of the task on its creator's stack is mapped, since the creator cannot leave that frame while the
+//! task runs; the pages further in, where the scan goes, are asked of the kernel first. So all walks here read without
+//! asking. Nothing here waits.
 
 use crate::Local;
 use core::cell::UnsafeCell;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicU32, Ordering::*, fence};
 use preload::{Hooks, Thread, sys, thread};
 use sampler::regs::{PRESERVED, Regs};
+use sampler::rule::Kind;
 use sampler::stack::Stack;
-use sampler::{Frame, Stop, ThreadSampler, cfi, module};
+use sampler::{Frame, Stop, ThreadSampler, cache, cfi, module};
 
 /// How far below a task its creator's last return address is looked for.
 const SCAN_BYTES: u64 = 8192;
@@ -35,6 +37,7 @@ const TRIES_MAX: u32 = 48;
 /// Callees that are looked for below a candidate, and the return addresses tried for them.
 const CALLEES_MAX: u32 = 6;
 const CALLEE_TRIES_MAX: u32 = 64;
+const PAGE: u64 = 4096;
 
 /// The registers of a thread that waits, for others to walk its stack.
 #[derive(Debug)]
@@ -118,7 +121,7 @@ pub fn walk(
     // A frame holds the address if it lies between its own stack pointer and its caller's.
     let mut held: Option<(Regs, sampler::unwind::Key)> = None;
     let mut broken = false;
-    let stop = sampler.walk(start, 0..0, |frame| {
+    let stop = sampler.walk(start, owner.stack(), |frame| {
         if let Some((regs, key)) = held.take()
             && frame.regs.sp() > address
             && visit(&Frame { regs: &regs, key }).is_break()
@@ -139,8 +142,9 @@ pub fn walk(
 
 /// Registers of the innermost frame that surely holds `address` (see the module).
 fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<Regs> {
-    let low = (owner.stack().start as u64).max(address.saturating_sub(SCAN_BYTES));
-    let mut stack = Stack::new(0, 0..0);
+    let low = mapped_from(address, (owner.stack().start as u64).max(address.saturating_sub(SCAN_BYTES)))?;
+    let bounds = low as usize..owner.stack().end;
+    let mut stack = Stack::new(low, bounds.clone());
     let mut second_best = None;
     let mut tries = 0;
     let mut slot = (address & !7).checked_sub(8)?;
@@ -149,33 +153,47 @@ fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<
         if is_return_address(pc) {
             tries += 1;
             let candidate = Regs::new(pc, slot + 8, false);
-            match judge(sampler, candidate, address) {
-                Verdict::Right => return Some(with_callees(sampler, candidate, low)),
+            match judge(sampler, candidate, &bounds, address) {
+                Verdict::Right => return Some(with_callees(sampler, candidate, &bounds)),
                 Verdict::Doubtful => second_best = second_best.or(Some(candidate)),
                 Verdict::Wrong => {}
             }
         }
         slot -= 8;
     }
-    second_best.map(|candidate| with_callees(sampler, candidate, low))
+    second_best.map(|candidate| with_callees(sampler, candidate, &bounds))
+}
+
+/// Down to where, but not below `low`, the pages of a stack can be read, from that of `address` on.
+fn mapped_from(address: u64, low: u64) -> Option<u64> {
+    let mut from = None;
+    let mut page = address & !(PAGE - 1);
+    while page + PAGE > low && sys::readable(page as usize) {
+        from = Some(page.max(low));
+        page -= PAGE;
+    }
+    from
 }
 
 /// Registers of a frame further in, from which the walk to `outer` finds all that it needs to know; `outer` itself if
 /// there is none.
-fn with_callees(sampler: &ThreadSampler, outer: Regs, low: u64) -> Regs {
+fn with_callees(sampler: &ThreadSampler, outer: Regs, bounds: &Range<usize>) -> Regs {
     let mut inner = outer;
     for _ in 0..CALLEES_MAX {
         let mut known = false;
-        sampler.walk(inner, 0..0, |frame| {
+        sampler.walk(inner, bounds.clone(), |frame| {
             if frame.regs.sp() < outer.sp() {
                 return ControlFlow::Continue(());
             }
             known = PRESERVED.iter().all(|&register| frame.regs.get(register).is_some());
             ControlFlow::Break(())
         });
-        match callee(sampler, inner, low) {
-            Some(next) if !known => inner = next,
-            _ => break,
+        if known {
+            break;
+        }
+        match callee(sampler, inner, bounds) {
+            Some(next) => inner = next,
+            None => break,
         }
     }
     inner
@@ -183,8 +201,9 @@ fn with_callees(sampler: &ThreadSampler, outer: Regs, low: u64) -> Regs {
 
 /// The frame that `caller` has called: its walk's next frame is `caller`. One that is not the function that the call
 /// names (a tail call in between) is taken if there is no better one.
-fn callee(sampler: &ThreadSampler, caller: Regs, low: u64) -> Option<Regs> {
-    let mut stack = Stack::new(0, 0..0);
+fn callee(sampler: &ThreadSampler, caller: Regs, bounds: &Range<usize>) -> Option<Regs> {
+    let low = bounds.start as u64;
+    let mut stack = Stack::new(low, bounds.clone());
     let called = call_target(caller.pc());
     let mut second_best = None;
     // The word below the caller's frame is its own return address.
@@ -196,7 +215,7 @@ fn callee(sampler: &ThreadSampler, caller: Regs, low: u64) -> Option<Regs> {
             tries += 1;
             let candidate = Regs::new(pc, slot + 8, false);
             let (mut frames, mut met) = (0, false);
-            sampler.walk(candidate, 0..0, |frame| {
+            sampler.walk(candidate, bounds.clone(), |frame| {
                 frames += 1;
                 met = frames == 2 && frame.regs.sp() == caller.sp() && frame.regs.pc() == caller.pc();
                 if frames < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -219,11 +238,11 @@ enum Verdict {
     Wrong,
 }
 
-fn judge(sampler: &ThreadSampler, candidate: Regs, address: u64) -> Verdict {
+fn judge(sampler: &ThreadSampler, candidate: Regs, bounds: &Range<usize>, address: u64) -> Verdict {
     let mut frames = 0u32;
     let mut called = None;
     let mut over = true;
-    let stop = sampler.walk(candidate, 0..0, |frame| {
+    let stop = sampler.walk(candidate, bounds.clone(), |frame| {
         frames += 1;
         if frames == 2 {
             over = frame.regs.sp() > address;
@@ -242,7 +261,8 @@ fn judge(sampler: &ThreadSampler, candidate: Regs, address: u64) -> Verdict {
 
 /// Whether a word is an address behind a call instruction.
 fn is_return_address(pc: u64) -> bool {
-    if !(4096..1 << 47).contains(&pc) || module::find(pc).is_none() {
+    // Most words of a stack are data: those are sorted out first.
+    if !module::is_known(pc) {
         return false;
     }
     let Some(code) = code_before(pc) else { return false };
@@ -263,14 +283,18 @@ fn call_target(pc: u64) -> Option<u64> {
     (opcode == 0xe8).then(|| pc.wrapping_add(i32::from_le_bytes([a, b, c, d]) as u64))
 }
 
-/// The seven bytes before a pc, if they can be read.
+/// The seven bytes before a pc, if it is behind an instruction that has unwind information.
 fn code_before(pc: u64) -> Option<[u8; 7]> {
-    let start = pc.checked_sub(8)?;
-    if start & 4095 > 4088 && !sys::readable(pc as usize & !7) || !sys::readable(start as usize) {
+    let (start, last) = (pc.checked_sub(8)?, pc.wrapping_sub(1));
+    let is_code = match cache::get(last) {
+        Some(cached) => cached.rule.kind() == Kind::Frame,
+        None => cfi::function_at(last).is_some(),
+    };
+    if !is_code || ((start ^ last) & !(PAGE - 1) != 0 && !sys::readable(start as usize)) {
         return None;
     }
-    // SAFETY: the eight bytes were found readable; code of a loaded module is not unmapped while it is on a
-    // stack, and `module::find` gives loaded ones only.
+    // SAFETY: the last byte belongs to code of a loaded module, which is mapped, and so is what else of it lies in its
+    // page; another page was found readable. Code is not unmapped while it is on a stack.
     let bytes = unsafe { core::ptr::read_unaligned(start as *const [u8; 8]) };
     let [_, rest @ ..] = bytes;
     Some(rest)

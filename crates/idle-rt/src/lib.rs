@@ -36,13 +36,15 @@ use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use creator::Anchor;
 use effort::Effort;
-use note::{Line, mark};
+use logical::Found;
+use note::{DEPTH, Line, mark};
 use preload::arena::Arena;
 use preload::{
     AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind, Wake,
     WakeKind, process, sys, thread,
 };
 use sampler::regs::Regs;
+use sampler::trail::Trail;
 use sampler::tree::{NodeId, Tree};
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
 use slot::SlotRef;
@@ -62,6 +64,7 @@ pub struct Local {
     tree: Tree<METRICS>,
     slot: SlotRef,
     line: UnsafeCell<Line>,
+    trail: UnsafeCell<Trail<DEPTH>>,
     anchor: Anchor,
     stays: omp::Stays,
     ompt: ompt::State,
@@ -147,12 +150,26 @@ impl Local {
         self.idle_depth.set(depth);
     }
 
+    /// The path of the calling thread from `regs` and its node, below `root` if that is given. In the thread's handler
+    /// or under `busy`.
+    fn unwind(&self, thread: &Thread<Local>, regs: Regs, root: Option<u64>) -> (Found, NodeId) {
+        // SAFETY: used by the owning thread only, in its handler or under `busy`: one of the two at a time.
+        let (line, trail) = unsafe { (&mut *self.line.get(), &mut *self.trail.get()) };
+        if root.is_some() {
+            // Nothing of the last path can be shared, nor of this one by the next.
+            trail.forget();
+        }
+        let found = self.stack.run(|| logical::unwind(thread, regs, line, trail));
+        if let Some(root) = root {
+            line.push(root);
+            trail.forget();
+        }
+        (found, line.node(&self.tree, &ARENA))
+    }
+
     /// The node of the calling thread's path from `regs`.
     fn context(&self, thread: &Thread<Local>, regs: Regs, end: Option<u64>) -> NodeId {
-        // SAFETY: used by the owning thread only, in its handler or under `busy`.
-        let line = unsafe { &mut *self.line.get() };
-        self.stack.run(|| logical::unwind(thread, regs, line));
-        let node = line.node(&self.tree, &ARENA);
+        let (_, node) = self.unwind(thread, regs, None);
         let node = end.and_then(|mark| self.tree.child(&ARENA, node, mark)).unwrap_or(node);
         self.slot.describe(&self.tree);
         node
@@ -169,6 +186,7 @@ impl Hooks for Idle {
             tree: Tree::new(),
             slot: SlotRef::new(),
             line: UnsafeCell::new(Line::new()),
+            trail: UnsafeCell::new(Trail::new()),
             anchor: Anchor::new(),
             stays: omp::Stays::new(),
             ompt: ompt::State::new(),
@@ -213,6 +231,8 @@ impl Hooks for Idle {
             local.blocked_ns.set(0);
             local.blocked_count.set(0);
             local.anchor.clear();
+            // SAFETY: as in `Local::unwind`.
+            unsafe { (*local.trail.get()).forget() };
             let moment = effort().change(1);
             if !local.slot.open(thread.tid()) {
                 total!(problems).fetch_or(problem::FULL, Relaxed);
@@ -344,11 +364,7 @@ impl Sampled for Idle {
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let local = thread.local();
         let cpu_ns = sample.cpu_ns_at(effort::clock_ns());
-        // SAFETY: as in `Local::context`; samples do not nest.
-        let line = unsafe { &mut *local.line.get() };
-        let regs = sample.regs;
-        let found = local.stack.run(|| logical::unwind(thread, regs, line));
-        let node = line.node(&local.tree, &ARENA);
+        let (found, node) = local.unwind(thread, sample.regs, None);
         local.slot.sampled(node.0, cpu_ns, &found);
         if found.idle || local.idle_depth.get() > 0 {
             let spin = local.tree.child(&ARENA, node, mark(marks::SPIN, 0)).unwrap_or(node);
@@ -397,12 +413,7 @@ fn blame(thread: &Thread<Local>, object: usize) {
     let Some((number, ns)) = lock::charge(object) else { return };
     let local = thread.local();
     thread.busy(|| {
-        // SAFETY: as in `Local::context`.
-        let line = unsafe { &mut *local.line.get() };
-        let here = Regs::here();
-        local.stack.run(|| logical::unwind(thread, here, line));
-        line.push(mark(marks::LOCK, number));
-        let node = line.node(&local.tree, &ARENA);
+        let (_, node) = local.unwind(thread, Regs::here(), Some(mark(marks::LOCK, number)));
         local.tree.add_metric(node, BLOCKED, ns);
         local.tree.add_metric(node, COUNT, 1);
         local.slot.describe(&local.tree);

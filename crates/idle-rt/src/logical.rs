@@ -8,15 +8,16 @@
 //! Each agent is asked at each frame that is logically the program's; once a task frame is met, the rest of the
 //! stack is the scheduler's, whatever is on it (a thread that waits for its own task runs unrelated ones).
 
-use crate::agent::{Bichord, Creator, agent_of};
-use crate::note::{Line, frame, mark};
+use crate::agent::{Bichord, Creator, agent_of, is_claimed};
+use crate::note::{DEPTH, Line, frame, mark};
 use crate::{Idle, Local, OURS, creator, ompt, publish};
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::Relaxed;
 use preload::Thread;
 use preload::sys;
 use sampler::regs::Regs;
-use sampler::{Frame, Stop};
+use sampler::trail::Trail;
+use sampler::{Frame, Next, Stop};
 use wire::idle::{chord, mark as marks};
 
 /// Creators followed for one path. A recursion of `join` alone makes none: its jobs run where they were made.
@@ -38,9 +39,14 @@ pub struct Found {
 }
 
 /// Fills `line` with the path of `thread` (the calling one) from `regs`. Frames of our own at the inner end are
-/// left out.
-pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line) -> Found {
+/// left out. `trail` is of the last walk whose line this was; the outermost notes, which are as they were, are not
+/// pushed then but shared.
+pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line, trail: &mut Trail<DEPTH>) -> Found {
     line.clear();
+    // The last line must have a node for each of these frames, and for the thread; it has not if memory has run out.
+    if line.last_len() < trail.shareable() + 1 {
+        trail.forget();
+    }
     let local = thread.local();
     let ours = OURS.load(Relaxed) as u16;
     let mut idle = false;
@@ -49,18 +55,24 @@ pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line) -> Found {
     let mut serials = 0;
     let mut inner = false;
     let mut task: Option<(u64, Creator, Regs)> = None;
-    let stop = local.sampler.walk(regs, thread.stack(), |f| {
+    let (stop, shared) = local.sampler.walk_again(regs, thread.stack(), trail, |f| {
         serials = serials.max(f.key.serial());
         if leading && f.key.serial() == ours {
-            return ControlFlow::Continue(());
+            return ControlFlow::Continue(Next::MustVisit);
         }
         leading = false;
         if task.is_some() {
             room = line.push_outer(frame(f.key, chord::PHYSICAL));
-            return if room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            return if room { ControlFlow::Continue(Next::VisitAll) } else { ControlFlow::Break(()) };
         }
+        let mut next = Next::MustVisit;
         let class = match agent_of(f).step(f, thread, inner) {
-            Bichord::Native => chord::BOTH,
+            Bichord::Native => {
+                if !is_claimed(f) {
+                    next = Next::MayShare;
+                }
+                chord::BOTH
+            }
             Bichord::Hidden => chord::PHYSICAL,
             Bichord::Idle => {
                 idle = true;
@@ -69,13 +81,14 @@ pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line) -> Found {
             Bichord::Created(kind, creator) if !idle => {
                 task = Some((kind, creator, *f.regs));
                 line.push_outer(frame(f.key, chord::PHYSICAL));
-                return ControlFlow::Continue(());
+                // The frames outside of a task stand for something else than they do without it.
+                return ControlFlow::Continue(Next::VisitAll);
             }
             Bichord::Created(..) => chord::BOTH,
         };
         inner |= class == chord::BOTH && !ompt::claims(f);
         room = line.push(frame(f.key, class));
-        if room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if room { ControlFlow::Continue(next) } else { ControlFlow::Break(()) }
     });
     publish::modules(serials);
     let mut found = Found { idle, task: None, whole: stop == Stop::Root };
@@ -89,7 +102,11 @@ pub fn unwind(thread: &Thread<Local>, regs: Regs, line: &mut Line) -> Found {
         found.task = Some(known);
         line.join_outer();
     }
-    line.push(mark(marks::THREAD, local.origin.load(Relaxed)));
+    if shared > 0 {
+        line.share(shared + 1);
+    } else {
+        line.push(mark(marks::THREAD, local.origin.load(Relaxed)));
+    }
     found
 }
 
@@ -175,7 +192,8 @@ fn step_registers(thread: &Thread<Local>, from: Regs, slot: usize, line: &mut Li
         }
     });
     let owner = owner?;
-    let stop = thread.local().sampler.walk(from, 0..0, |f| take(f, owner, &mut next, line));
+    // The owner waits for the task in one of these frames.
+    let stop = thread.local().sampler.walk(from, owner.stack(), |f| take(f, owner, &mut next, line));
     (next.is_some() || stop == Stop::Root).then_some((next, owner.local().origin.load(Relaxed)))
 }
 

@@ -54,6 +54,8 @@ pub struct Line {
     outer_len: usize,
     last: [(u64, NodeId); DEPTH],
     last_len: usize,
+    /// Notes of the last line, the outermost ones, that stand for those still missing here.
+    shared: usize,
 }
 
 impl Line {
@@ -66,6 +68,7 @@ impl Line {
             outer_len: 0,
             last: [(0, ROOT); DEPTH],
             last_len: 0,
+            shared: 0,
         }
     }
 
@@ -73,6 +76,17 @@ impl Line {
     pub fn clear(&mut self) {
         self.len = 0;
         self.outer_len = 0;
+        self.shared = 0;
+    }
+
+    /// Notes of the last line that have nodes.
+    pub fn last_len(&self) -> usize {
+        self.last_len
+    }
+
+    /// The outermost notes are those of the last line, as many as said, which are not to be pushed again.
+    pub fn share(&mut self, notes: usize) {
+        self.shared = notes.min(self.last_len);
     }
 
     /// Adds the next outer note; `false` when there is no room.
@@ -127,11 +141,12 @@ impl Line {
 
     /// The node that the notes lead to, made if need be; the last one that exists when memory has run out.
     pub fn node(&mut self, tree: &Tree<METRICS>, arena: &Arena) -> NodeId {
-        let mut at = ROOT;
+        let first = core::mem::take(&mut self.shared);
+        let mut at = first.checked_sub(1).and_then(|i| self.last.get(i)).map_or(ROOT, |last| last.1);
         let mut shared = self.last_len;
-        self.last_len = 0;
+        self.last_len = first;
         let outermost_first = self.notes.iter().take(self.len).rev();
-        for (i, (&key, last)) in outermost_first.zip(&mut self.last).enumerate() {
+        for (i, (&key, last)) in (first..).zip(outermost_first.zip(self.last.iter_mut().skip(first))) {
             if i < shared && last.0 == key {
                 at = last.1;
             } else {

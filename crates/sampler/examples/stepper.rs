@@ -12,6 +12,9 @@
 //! return address with those of the frame that it jumps to. While it does, the stack is neither the old one nor
 //! the new one; those instructions are counted apart (`farsight_landing()`).
 //!
+//! Walks that stop where the last one of their kind has been (`sampler::trail`) must find the same frames; there are
+//! several kinds, each with more instructions in between, so that little or much has changed.
+//!
 //! `farsight_walk(pcs, max)` gives the unwinder's view from its caller on, to be compared with `backtrace()`.
 //! `farsight_step_end()` gives the number of wrong instructions and describes the first ones on stderr;
 //! `farsight_steps()` gives the number of instructions checked.
@@ -22,7 +25,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use preload::{Hooks, Interest, Thread, real, thread};
 use sampler::regs::PRESERVED;
 use sampler::stack::Stack;
-use sampler::{Regs, Stop, cfi, module, unwind};
+use sampler::trail::Trail;
+use sampler::{Next, Regs, Stop, cfi, module, unwind};
 
 struct Stepper;
 
@@ -40,6 +44,8 @@ impl Hooks for Stepper {
 
 const DEPTH_MAX: usize = 512;
 const REPORTS_MAX: u64 = 12;
+/// Instructions between two walks of each kind of trail.
+const TRAIL_EVERY: [u64; 3] = [5, 61, 331];
 const EXCEPTION_RUNTIME: &[u8] = b"libgcc_s";
 
 #[derive(Clone, Copy, Default)]
@@ -58,6 +64,36 @@ struct State {
     previous: Option<(u64, u64)>,
     scratch: Option<cfi::Scratch>,
     own: std::ops::Range<u64>,
+    trails: [Remembered; TRAIL_EVERY.len()],
+    walks: [Frames; 2],
+}
+
+/// Stack pointers and pcs of a walk, the innermost first.
+#[derive(Clone, Copy)]
+struct Frames {
+    list: [(u64, u64); DEPTH_MAX],
+    len: usize,
+}
+
+impl Frames {
+    const NONE: Frames = Frames { list: [(0, 0); DEPTH_MAX], len: 0 };
+
+    fn push(&mut self, regs: &Regs) -> ControlFlow<(), Next> {
+        let Some(place) = self.list.get_mut(self.len) else { return ControlFlow::Break(()) };
+        *place = (regs.sp(), regs.pc());
+        self.len += 1;
+        ControlFlow::Continue(Next::MayShare)
+    }
+
+    fn get(&self) -> &[(u64, u64)] {
+        &self.list[..self.len]
+    }
+}
+
+/// A trail, and the frames of its last walk.
+struct Remembered {
+    trail: Trail<DEPTH_MAX>,
+    frames: Frames,
 }
 
 /// Touched by the stepping thread, and by its trap handler while that thread is stopped in it.
@@ -73,9 +109,13 @@ static STATE: Shared = Shared(UnsafeCell::new(State {
     previous: None,
     scratch: None,
     own: 0..0,
+    trails: [const { Remembered { trail: Trail::new(), frames: Frames::NONE } }; TRAIL_EVERY.len()],
+    walks: [Frames::NONE; 2],
 }));
 static STEPS: AtomicU64 = AtomicU64::new(0);
 static LANDING: AtomicU64 = AtomicU64::new(0);
+/// Frames that trails have spared.
+static SHARED: AtomicU64 = AtomicU64::new(0);
 static WRONG: AtomicU64 = AtomicU64::new(0);
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
@@ -85,6 +125,7 @@ pub extern "C" fn farsight_step_begin() {
     STEPS.store(0, Relaxed);
     WRONG.store(0, Relaxed);
     LANDING.store(0, Relaxed);
+    SHARED.store(0, Relaxed);
     // SAFETY: no trap handler is active yet.
     let state = unsafe { &mut *STATE.0.get() };
     state.depth = 0;
@@ -112,6 +153,10 @@ pub extern "C" fn farsight_step_end() -> u64 {
     ACTIVE.store(false, SeqCst);
     // SAFETY: clears the trap flag.
     unsafe { core::arch::asm!("pushfq", "and qword ptr [rsp], -0x101", "popfq") };
+    if SHARED.load(Relaxed) < STEPS.load(Relaxed) / TRAIL_EVERY[0] {
+        eprintln!("stepper: trails spared {} frames only", SHARED.load(Relaxed));
+        WRONG.fetch_add(1, Relaxed);
+    }
     WRONG.load(Relaxed)
 }
 
@@ -166,8 +211,8 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     if state.outer_len == 0 {
         outer_frames(state, &regs);
     }
-    STEPS.fetch_add(1, Relaxed);
-    if let Err(what) = check(state, &regs) {
+    let steps = STEPS.fetch_add(1, Relaxed);
+    if let Err(what) = check(state, &regs).and_then(|()| check_trails(state, &regs, steps)) {
         let landing = module::find(regs.pc()).is_some_and(|module| {
             module.path().windows(EXCEPTION_RUNTIME.len()).any(|part| part == EXCEPTION_RUNTIME)
         });
@@ -264,6 +309,39 @@ fn check(state: &mut State, regs: &Regs) -> Result<(), String> {
         None if expected.next().is_some() => Err(format!("ended after {n} frames, too early")),
         None => Ok(()),
     }
+}
+
+/// Walks again, and compares with a walk that remembers nothing. Without a heap: the traps are in `malloc`, too.
+fn check_trails(state: &mut State, regs: &Regs, steps: u64) -> Result<(), String> {
+    if !TRAIL_EVERY.iter().any(|every| steps.is_multiple_of(*every)) {
+        return Ok(());
+    }
+    let bounds = thread::known::<()>().map_or(0..0, Thread::stack);
+    let stack = Stack::new(regs.sp(), bounds);
+    let Some(scratch) = &mut state.scratch else { return Ok(()) };
+    let [whole, fresh] = &mut state.walks;
+    whole.len = 0;
+    unwind::walk(*regs, stack.clone(), scratch, |frame| whole.push(frame.regs).map_continue(|_| ()));
+    for (Remembered { trail, frames }, every) in state.trails.iter_mut().zip(TRAIL_EVERY) {
+        if !steps.is_multiple_of(every) {
+            continue;
+        }
+        fresh.len = 0;
+        let (stop, shared) =
+            unwind::walk_again(*regs, stack.clone(), scratch, trail, |frame| fresh.push(frame.regs));
+        // Innermost first: what was met now, then the outermost of last time.
+        let kept = &frames.get()[frames.len.saturating_sub(shared)..];
+        let right = fresh.get().iter().chain(kept).eq(whole.get());
+        if stop != Stop::Root || !right {
+            return Err(format!(
+                "trail of every {every}: {shared} frames shared, {:x?} and {kept:x?}",
+                fresh.get()
+            ));
+        }
+        *frames = *whole;
+        SHARED.fetch_add(shared as u64, Relaxed);
+    }
+    Ok(())
 }
 
 fn report(what: &str, pc: u64, state: &State) {

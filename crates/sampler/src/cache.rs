@@ -40,6 +40,12 @@ pub fn forget() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
+/// Changes whenever everything is forgotten.
+#[inline(always)]
+pub fn generation() -> u32 {
+    GENERATION.load(Relaxed)
+}
+
 #[inline(always)]
 fn place(pc: u64) -> (&'static Entry, u64) {
     let generation = GENERATION.load(Relaxed) as u64 & 0x7fff | 0x8000;

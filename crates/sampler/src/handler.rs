@@ -9,7 +9,8 @@ use crate::clock::{self, Backend, Clock};
 use crate::module;
 use crate::regs::Regs;
 use crate::stack::Stack;
-use crate::unwind::{self, Frame, Stop};
+use crate::trail::Trail;
+use crate::unwind::{self, Frame, Next, Stop};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ops::{ControlFlow, Range};
@@ -224,6 +225,27 @@ impl ThreadSampler {
         let stop = unwind::walk(regs, stack, unsafe { (*self.scratch.get()).assume_init_mut() }, visit);
         self.walking.set(false);
         stop
+    }
+
+    /// Likewise, but only as far as things have changed since the last walk with this trail
+    /// (see [`unwind::walk_again`]).
+    pub fn walk_again<const D: usize>(
+        &self,
+        regs: Regs,
+        bounds: Range<usize>,
+        trail: &mut Trail<D>,
+        visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
+    ) -> (Stop, usize) {
+        if !self.ready.get() || self.walking.replace(true) {
+            trail.forget();
+            return (Stop::Visitor, 0);
+        }
+        let stack = Stack::new(regs.sp(), bounds);
+        // SAFETY: as in `walk`.
+        let scratch = unsafe { (*self.scratch.get()).assume_init_mut() };
+        let found = unwind::walk_again(regs, stack, scratch, trail, visit);
+        self.walking.set(false);
+        found
     }
 }
 

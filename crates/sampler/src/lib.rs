@@ -8,6 +8,7 @@
 //!   cache     a lock-free table shared by all threads, filled by
 //!   cfi       evaluation of the module's .eh_frame at that pc
 //!   module    which module a pc is in, and when it came and went
+//!   trail     what the last walk met, for the next one to stop at
 //!   stack     reads of the interrupted stack that cannot fault
 //! path      the frames of a walk, on their way into
 //! tree      the calling contexts seen, with their metrics
@@ -34,6 +35,7 @@ pub mod path;
 pub mod regs;
 pub mod rule;
 pub mod stack;
+pub mod trail;
 pub mod tree;
 pub mod unwind;
 
@@ -41,4 +43,4 @@ pub use clock::Backend;
 pub use handler::{Config, Sample, Sampled, ThreadSampler, install};
 pub use path::Path;
 pub use regs::Regs;
-pub use unwind::{Frame, Stop};
+pub use unwind::{Frame, Next, Stop};

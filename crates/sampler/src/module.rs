@@ -159,6 +159,15 @@ pub fn find(pc: u64) -> Option<&'static Module> {
     }
 }
 
+/// Whether an address is in a module that has been met before. Cheaper than [`find`] for what is most likely no code.
+pub fn is_known(address: u64) -> bool {
+    let mut known = false;
+    for_each(|module| {
+        known |= (module.start..module.end).contains(&(address as usize)) && !module.is_gone();
+    });
+    known
+}
+
 /// Whether a pc was met that no known module has, on a libc without `_dl_find_object`.
 pub fn is_stale() -> bool {
     FIND_OBJECT.load(Relaxed) == 0 && STALE.load(Relaxed)

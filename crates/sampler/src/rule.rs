@@ -9,7 +9,7 @@
 //! ```
 //! The rest are the frames of signal handlers, the ends of stacks, and code without unwind information.
 
-use crate::regs::{PRESERVED, Regs};
+use crate::regs::{PRESERVED, RBP, RSP, Regs};
 use crate::stack::Stack;
 
 /// What a pc needs to find its caller.
@@ -132,6 +132,17 @@ pub enum Kind {
     Unknown,
 }
 
+/// Where a rule finds the caller's rbp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BpPlace {
+    /// In rbp.
+    Same,
+    /// At some distance from the frame address.
+    Framed,
+    /// Elsewhere, or nowhere.
+    Elsewhere,
+}
+
 impl Packed {
     /// Which kind of rule it is.
     #[inline(always)]
@@ -141,6 +152,24 @@ impl Packed {
             SIGNAL => Kind::Signal,
             ROOT => Kind::Root,
             _ => Kind::Unknown,
+        }
+    }
+
+    /// The register at a constant distance from which the frame address is, if it is that of the stack or of the frame.
+    #[inline(always)]
+    pub(crate) fn cfa_from(self) -> Option<u8> {
+        let register = (self.0[0] >> 8 & 15) as u8;
+        (self.0[0] & IN_MEMORY == 0 && (register == RSP || register == RBP)).then_some(register)
+    }
+
+    /// Where the caller's rbp is, and at what distance in words.
+    #[inline(always)]
+    pub(crate) fn bp_place(self) -> (BpPlace, i16) {
+        let place = self.0[1] >> PLACE_BITS;
+        match place & 3 {
+            SAME => (BpPlace::Same, 0),
+            FRAMED => (BpPlace::Framed, (place >> 2) as u16 as i16),
+            _ => (BpPlace::Elsewhere, 0),
         }
     }
 

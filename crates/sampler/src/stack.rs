@@ -17,12 +17,13 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// For a walk that starts at stack pointer `sp` in a thread whose stack lies in `bounds`.
+    /// For a walk that starts at stack pointer `sp` in a thread whose stack lies in `bounds`: what lies between the two is
+    /// taken to be mapped. That need not be the calling thread.
     #[inline]
     pub fn new(sp: u64, bounds: Range<usize>) -> Self {
         let bounds = bounds.start as u64..bounds.end as u64;
         // The red zone below the stack pointer belongs to the frame.
-        let trusted = if bounds.contains(&sp) { sp - 128..bounds.end } else { 0..0 };
+        let trusted = if bounds.contains(&sp) { (sp - 128).max(bounds.start)..bounds.end } else { 0..0 };
         Self { trusted, probed: 0..0 }
     }
 

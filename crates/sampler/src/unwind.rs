@@ -7,8 +7,9 @@ use crate::cache::{self, Cached};
 use crate::cfi::{self, Scratch};
 use crate::module::{self, NO_SERIAL};
 use crate::regs::Regs;
-use crate::rule::{self, Fault, FrameRule, Kind, Rule};
+use crate::rule::{self, Fault, FrameRule, Kind, Packed, Rule};
 use crate::stack::Stack;
+use crate::trail::Trail;
 use core::ops::ControlFlow;
 
 /// Why a walk ended.
@@ -72,21 +73,83 @@ impl Key {
     }
 }
 
+/// What a visitor wants of later frames and walks (see `trail`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A later walk may leave this frame out.
+    MayShare,
+    /// This frame is to be visited every time.
+    MustVisit,
+    /// And in this walk all frames further out, whatever is known of them.
+    VisitAll,
+}
+
+/// Remembers frames from one walk to the next (see `trail`).
+pub(crate) trait Keeper {
+    /// A walk begins.
+    fn begin(&mut self) {}
+
+    /// Whether this frame and all further out are known.
+    fn knows(&mut self, _: &Regs, _: &mut Stack) -> bool {
+        false
+    }
+
+    /// The walk has come to a frame that has this rule.
+    fn met(&mut self, _: &Regs, _: Packed, _: Next) {}
+
+    /// The walk ends. How many frames were left out.
+    fn end(&mut self, _: Stop) -> usize {
+        0
+    }
+}
+
+/// Remembers nothing.
+struct Nothing;
+impl Keeper for Nothing {}
+
 /// Walks from `regs` outwards, showing every frame to `visit`, the innermost first.
 pub fn walk(
-    mut regs: Regs,
-    mut stack: Stack,
+    regs: Regs,
+    stack: Stack,
     scratch: &mut Scratch,
     mut visit: impl FnMut(&Frame) -> ControlFlow<()>,
 ) -> Stop {
+    run(regs, stack, scratch, &mut Nothing, |frame| visit(frame).map_continue(|()| Next::MustVisit)).0
+}
+
+/// Likewise, but ends where a frame is met from which on everything is as it was in the last walk with this trail. How
+/// many frames that were is the second result; the first says how that walk ended.
+pub fn walk_again<const D: usize>(
+    regs: Regs,
+    stack: Stack,
+    scratch: &mut Scratch,
+    trail: &mut Trail<D>,
+    visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
+) -> (Stop, usize) {
+    run(regs, stack, scratch, trail, visit)
+}
+
+#[inline(always)]
+fn run(
+    mut regs: Regs,
+    mut stack: Stack,
+    scratch: &mut Scratch,
+    keeper: &mut impl Keeper,
+    mut visit: impl FnMut(&Frame) -> ControlFlow<(), Next>,
+) -> (Stop, usize) {
+    keeper.begin();
     module::enter();
     let stop = loop {
+        if keeper.knows(&regs, &mut stack) {
+            break Stop::Root;
+        }
         let found = rule_for(&regs, scratch);
         let (rule, serial) = found.map_or((None, NO_SERIAL), |c| (Some(c.rule), c.serial));
-        if visit(&Frame { regs: &regs, key: Key::new(&regs, serial) }).is_break() {
+        let ControlFlow::Continue(next) = visit(&Frame { regs: &regs, key: Key::new(&regs, serial) }) else {
             break Stop::Visitor;
-        }
+        };
         let Some(rule) = rule else { break Stop::Unloading };
+        keeper.met(&regs, rule, next);
         let step = match rule.kind() {
             Kind::Frame => rule.apply(&mut regs, &mut stack),
             Kind::Signal => rule::interrupted(&mut regs, &mut stack),
@@ -105,7 +168,7 @@ pub fn walk(
         }
     };
     module::leave();
-    stop
+    (stop, keeper.end(stop))
 }
 
 #[inline(always)]

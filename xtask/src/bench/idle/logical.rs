@@ -11,6 +11,8 @@ use super::{Args, Programs, Scoreboard};
 const FUNCTIONS: [&str; 5] = ["alpha", "beta", "gamma", "serial", "leaf"];
 /// Pairs of runs; the median distance counts, since two runs of the same program differ, too.
 const PAIRS: usize = 3;
+/// Rounds of the toy in a run: some 3,000 samples each.
+const REPETITIONS: &str = "12";
 
 /// What one run says.
 struct Paths {
@@ -32,7 +34,8 @@ pub fn run(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result<()> 
     let (mut distinct, mut depth) = (0, 0);
     for pair in 0..PAIRS {
         let run = |threads: &str| -> Result<Paths> {
-            let (document, _) = programs.profile(&["--rate", "1000"], "rayon_toy", &[threads, "6"])?;
+            let (document, _) =
+                programs.profile(&["--rate", "1000"], "rayon_toy", &[threads, REPETITIONS])?;
             Ok(paths(&document))
         };
         let (one, two) = (run("1")?, run(if pair % 2 == 0 { "2" } else { "4" })?);
