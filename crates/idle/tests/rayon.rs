@@ -28,9 +28,10 @@ fn profiled() -> (Idle, IdleAnalysis) {
         library: runtimes::IDLE,
         variable: wire::idle::VARIABLE,
         shared_bytes: wire::idle::FILE_BYTES,
+        follow: false,
     };
     let image = idle::prepare(2, 1_000_000, false, &landmarks.list);
-    let mut running = preload.start(|shared| shared.put_bytes(0, &image)).expect("it starts");
+    let (mut running, _) = preload.start(&|shared| shared.put_bytes(0, &image)).expect("it starts");
     let started_ns = running.started_monotonic_ns();
     let usage = loop {
         if let Some(usage) = running.wait(Duration::from_secs(60)).expect("it is ours") {
