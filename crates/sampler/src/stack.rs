@@ -40,6 +40,19 @@ impl Stack {
         }
     }
 
+    /// Whether a frame that ends at `sp` is the first of all, where the kernel left the number of arguments, the
+    /// arguments, and then the environment, at which the main thread's bounds end. The dynamic linker's entry is such a
+    /// frame, and has no unwind information.
+    #[cold]
+    pub fn is_first(&mut self, sp: u64) -> bool {
+        let environment = self.trusted.end;
+        environment != 0
+            && self.read(sp).is_some_and(|arguments| {
+                let words = arguments.checked_add(2).and_then(|n| n.checked_mul(8));
+                words.and_then(|bytes| sp.checked_add(bytes)) == Some(environment)
+            })
+    }
+
     #[cold]
     fn probe(&mut self, address: u64) -> bool {
         // Both ends, since a word can straddle two pages. Addresses near zero or in the kernel's half are

@@ -158,6 +158,7 @@ fn run(
             Kind::Unknown if regs.is_exact() && regs.pc() < 4096 => {
                 Rule::Frame(FrameRule::ENTRY).pack().apply(&mut regs, &mut stack)
             }
+            Kind::Unknown if stack.is_first(regs.sp()) => break Stop::Root,
             Kind::Unknown => break Stop::NoInfo,
         };
         match step {

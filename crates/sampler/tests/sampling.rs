@@ -130,6 +130,27 @@ fn cancelled_while_sampled() {
     undisturbed("cancel.c");
 }
 
+/// The dynamic linker's entry, which calls constructors, has no unwind information and is the root all the same.
+#[test]
+fn constructors_are_rooted() {
+    let bench = Bench::new();
+    let Some(library) = bench.compile("gcc", "-O2 -rdynamic -shared -fPIC", "early.c", "libearly.so") else {
+        return;
+    };
+    let folder = library.parent().unwrap().display();
+    let flags = format!("-O2 -DMAIN -L{folder} -Wl,-rpath,{folder}");
+    let Some(program) =
+        bench.compile("gcc", &format!("{flags} -Wl,--no-as-needed -l:libearly.so"), "early.c", "program")
+    else {
+        return;
+    };
+    let (profile, printed) = profile(&program, &[], &[]);
+    assert_eq!(printed, "main\n");
+    let taken = profile.number("taken");
+    assert!(taken > 10, "{taken} samples only");
+    assert_eq!(profile.number("root"), taken, "{:?}", profile.header);
+}
+
 /// The program prints the same with many samples as with none.
 fn undisturbed(source: &str) {
     let bench = Bench::new();
