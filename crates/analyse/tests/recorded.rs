@@ -14,7 +14,7 @@ struct Prediction {
 }
 
 fn predictions() -> Vec<Prediction> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/recorded");
     let truths = std::fs::read_to_string(folder.join("truths.txt")).expect("recorded truths");
     let of = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();

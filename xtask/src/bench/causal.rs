@@ -42,7 +42,7 @@ pub struct Args {
     /// Seconds that each program runs for its time to answer.
     #[arg(long, default_value_t = 30.0)]
     answer_seconds: f64,
-    /// Keep what accuracy observes in this folder (`crates/analyse/tests/recorded`).
+    /// Keep what accuracy observes in this folder (`crates/analyse/tests/testdata/recorded`).
     #[arg(long)]
     record: Option<PathBuf>,
     /// Run the programs with real-time priority (`chrt`).
