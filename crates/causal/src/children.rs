@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -39,35 +39,33 @@ pub struct Child {
 /// All children of a run.
 pub(crate) struct Children<'a> {
     config: &'a Config<'a>,
-    seats: Mutex<Seats>,
     /// What the session of each process listens to.
     orders: Mutex<HashMap<u32, Arc<Orders>>>,
     done: Mutex<Vec<Child>>,
+    problems: Mutex<Vec<String>>,
     over: AtomicBool,
 }
 
 impl<'a> Children<'a> {
     /// Of the program `first`, whose session listens to `orders`.
-    pub(crate) fn new(config: &'a Config<'a>, seats: Seats, first: u32, orders: Arc<Orders>) -> Self {
+    pub(crate) fn new(config: &'a Config<'a>, first: u32, orders: Arc<Orders>) -> Self {
         Children {
             config,
-            seats: Mutex::new(seats),
             orders: Mutex::new(HashMap::from([(first, orders)])),
-            done: Mutex::new(Vec::new()),
+            done: Mutex::default(),
+            problems: Mutex::default(),
             over: AtomicBool::new(false),
         }
     }
 
-    /// Gives everybody who comes a session, until the end. What went wrong.
-    pub(crate) fn receive<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Vec<String> {
-        let mut problems = Vec::new();
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Gives everybody who comes a session, until the end.
+    pub(crate) fn receive<'scope>(&'scope self, mut seats: Seats, scope: &'scope Scope<'scope, '_>) {
         loop {
             let over = self.over.load(Acquire);
             match seats.arrivals(&|results| prepare(self.config, results)) {
                 Ok(guests) => guests.into_iter().for_each(|guest| self.admit(guest, scope)),
                 Err(error) => {
-                    problems.push(format!("children are no longer followed: {error}"));
+                    self.problem(format!("children are no longer followed: {error}"));
                     break;
                 }
             }
@@ -78,22 +76,26 @@ impl<'a> Children<'a> {
         }
         let refused = seats.close();
         if refused > 0 {
-            problems
-                .push(format!("children that were not followed, because too many came at once: {refused}"));
+            self.problem(format!(
+                "children that were not followed, because too many came at once: {refused}"
+            ));
         }
-        problems
     }
 
     fn admit<'scope>(&'scope self, guest: Guest, scope: &'scope Scope<'scope, '_>) {
         let orders = Arc::new(Orders::default());
-        if let Some(before) = self.orders().insert(guest.pid, Arc::clone(&orders)) {
+        if let Some(before) = lock(&self.orders).insert(guest.pid(), Arc::clone(&orders)) {
             before.superseded.store(true, Relaxed);
+        }
+        // `end` tells those that it finds in the list; this one may have come too late for that.
+        if self.over.load(Acquire) {
+            orders.over.store(true, Relaxed);
         }
         scope.spawn(move || self.experiment(guest, orders));
     }
 
     fn experiment(&self, guest: Guest, orders: Arc<Orders>) {
-        let pid = guest.pid;
+        let pid = guest.pid();
         let running = Running::guest(guest);
         let (program, command) = (running.program().to_owned(), running.command());
         let started_unix_ns = running.started_unix_ns();
@@ -104,27 +106,34 @@ impl<'a> Children<'a> {
             ..self.config.clone()
         };
         let session = Session::of_child(&config, running, orders);
-        // Nothing that a child's session can fail with is known: places that it lacks are problems of its own.
-        if let Ok(finished) = session.run(&mut |_| false) {
-            let child = Child { pid, program, command, started_unix_ns, finished };
-            self.done.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+        match session.run(&mut |_| false) {
+            Ok(finished) => {
+                lock(&self.done).push(Child { pid, program, command, started_unix_ns, finished });
+            }
+            Err(error) => self.problem(format!("process {pid} ({}): {error}", program.display())),
         }
+    }
+
+    fn problem(&self, text: String) {
+        lock(&self.problems).push(text);
     }
 
     /// The first program has ended.
     pub(crate) fn end(&self) {
         self.over.store(true, Release);
-        self.orders().values().for_each(|orders| orders.over.store(true, Relaxed));
+        lock(&self.orders).values().for_each(|orders| orders.over.store(true, Relaxed));
     }
 
-    fn orders(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Arc<Orders>>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What came of them, in the order in which they began.
-    pub(crate) fn done(self) -> Vec<Child> {
-        let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// What came of them, in the order in which they began, and what went wrong.
+    pub(crate) fn done(self) -> (Vec<Child>, Vec<String>) {
+        let mut done = std::mem::take(&mut *lock(&self.done));
         done.sort_by_key(|child| child.started_unix_ns);
-        done
+        let problems = std::mem::take(&mut *lock(&self.problems));
+        (done, problems)
     }
+}
+
+/// A lock that nobody leaves half done: whoever panics is heard of when the sessions end.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

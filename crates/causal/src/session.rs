@@ -117,18 +117,16 @@ pub fn run(
     let Some(seats) = seats else {
         return Ok((session.run(&mut enough)?, Vec::new()));
     };
-    let children = Children::new(config, seats, session.running.pid(), orders);
-    std::thread::scope(|scope| {
-        let usher = scope.spawn(|| children.receive(scope));
+    let children = Children::new(config, session.running.pid(), orders);
+    let mut finished = std::thread::scope(|scope| {
+        scope.spawn(|| children.receive(seats, scope));
         let finished = session.run(&mut enough);
         children.end();
-        let problems = usher.join().unwrap_or_default();
-        finished.map(|mut finished| {
-            finished.problems.extend(problems);
-            finished
-        })
-    })
-    .map(|finished| (finished, children.done()))
+        finished
+    })?;
+    let (children, problems) = children.done();
+    finished.problems.extend(problems);
+    Ok((finished, children))
 }
 
 /// What the runtime finds when it starts.

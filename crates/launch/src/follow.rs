@@ -18,12 +18,12 @@ use crate::inject::{Injection, Memory};
 use crate::program::refuse_privileged;
 use crate::results::Results;
 use crate::run::Spec;
+use crate::stranger::Stranger;
 use crate::tracee::Tracee;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -100,7 +100,7 @@ pub(crate) fn ring(control: &Control, tid: libc::pid_t, over: &AtomicBool) {
 struct Image<'scope> {
     number: u32,
     pid: libc::pid_t,
-    process: Option<OwnedFd>,
+    process: Stranger,
     program: PathBuf,
     command: Vec<OsString>,
     started: Instant,
@@ -202,18 +202,13 @@ impl<'scope, 'env> Follower<'scope, 'env> {
         let number = self.numbers.min(IMAGES_MAX as u32 - 1);
         self.numbers += 1;
         let clerk = self.asked.map(|asked| Desk::new(&results).open(self.scope, pid, asked));
-        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let process = Stranger::new(pid);
         Ok(Image {
             number,
             pid,
-            process: pidfd(pid),
-            program: fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
-            command: command
-                .strip_suffix(&[0])
-                .unwrap_or_default()
-                .split(|b| *b == 0)
-                .map(|w| OsString::from_vec(w.to_vec()))
-                .collect(),
+            program: process.program(),
+            command: process.command(),
+            process,
             started: Instant::now(),
             started_unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64),
             clerk,
@@ -337,11 +332,7 @@ impl<'scope, 'env> Follower<'scope, 'env> {
 
 impl Image<'_> {
     fn has_ended(&self) -> bool {
-        use std::os::fd::AsRawFd;
-        let Some(process) = &self.process else { return true };
-        let mut p = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live record.
-        unsafe { libc::poll(&raw mut p, 1, 0) == 1 }
+        self.process.wait(Duration::ZERO)
     }
 }
 
@@ -442,14 +433,6 @@ fn exec_path(pid: libc::pid_t, slot: &Slot) -> Option<PathBuf> {
     } else {
         PathBuf::from(from).join(OsStr::from_bytes(relative))
     })
-}
-
-fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
-    // SAFETY: the result is checked before it is owned.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
-    }
 }
 
 fn futex_wait(word: &AtomicU32, value: u32) {

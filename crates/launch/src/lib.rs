@@ -25,6 +25,7 @@ mod results;
 mod run;
 pub mod seats;
 mod start;
+mod stranger;
 mod tracee;
 
 pub use ended::{Ended, Usage};

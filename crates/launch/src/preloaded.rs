@@ -12,8 +12,9 @@ use crate::error::{LaunchError, os};
 use crate::program::{find, refuse_privileged};
 use crate::relay::Relay;
 use crate::results::Results;
-use crate::seats::{Guest, Seats, Watched};
+use crate::seats::{Guest, Seats};
 use crate::start::Start;
+use crate::stranger::Stranger;
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString};
@@ -60,7 +61,7 @@ enum Bond {
         _library: OwnedFd,
     },
     /// A child of our child's.
-    Guest(Watched),
+    Guest(Stranger),
 }
 
 /// The clock that deadlines in shared memory are on.
@@ -113,17 +114,16 @@ impl Running {
 
     /// A child of the program's that has taken a seat.
     pub fn guest(guest: Guest) -> Running {
-        let program = std::fs::read_link(format!("/proc/{}/exe", guest.pid)).unwrap_or_default();
-        let pid = guest.pid as libc::pid_t;
-        let (guest, shared) = guest.split();
-        Running::new(pid, program, Bond::Guest(guest), shared)
+        let (process, shared) = guest.split();
+        Running::new(process.pid(), process.program(), Bond::Guest(process), shared)
     }
 
-    /// Its arguments as the kernel has them, its own name first.
+    /// The arguments of a guest, its own name first; none of our child's, which we gave it.
     pub fn command(&self) -> Vec<OsString> {
-        let words = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
-        let words = words.strip_suffix(b"\0").unwrap_or(&words);
-        words.split(|&b| b == 0).map(|w| OsString::from_vec(w.to_vec())).collect()
+        match &self.bond {
+            Bond::Child { .. } => Vec::new(),
+            Bond::Guest(process) => process.command(),
+        }
     }
 
     /// When it began, nanoseconds since the Unix epoch.
@@ -175,7 +175,7 @@ impl Running {
                 Bond::Child { relay, .. } => {
                     relay.wait(self.pid, self.started, Some(Instant::now() + longest))?
                 }
-                Bond::Guest(guest) => guest.wait(longest).then(|| self.seen()),
+                Bond::Guest(process) => process.wait(longest).then(|| self.seen()),
             };
         }
         Ok(self.ended)

@@ -1,15 +1,14 @@
 //! Seats for the processes of a run that is followed: the launcher's side of `wire::seats`.
 //!
 //! Some seats are always ready, each with memory that is prepared as the first program's was. Who has sat down is a
-//! [`Guest`]: a process that is not our child, so that its end can be seen but not how it ended.
+//! [`Guest`].
 
 use crate::error::LaunchError;
 use crate::results::Results;
+use crate::stranger::Stranger;
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::Ordering::*;
-use std::time::Duration;
-use wire::seats::{LOBBY_MARK, Lobby, SEATS_MAX, came};
+use wire::seats::{LOBBY_MARK, Lobby, SEATS_MAX};
 
 /// Seats ahead of those that were taken.
 const AHEAD: u32 = 32;
@@ -25,16 +24,9 @@ pub struct Seats {
 
 /// A process that has taken a seat.
 pub struct Guest {
-    /// Its id.
-    pub pid: u32,
-    /// Whether it was forked: it goes on where its parent was. Otherwise its program begins.
-    pub forked: bool,
     shared: Results,
-    process: Watched,
+    process: Stranger,
 }
-
-/// The end of a process that is not our child; `None` if it has come already.
-pub(crate) struct Watched(Option<OwnedFd>);
 
 impl Seats {
     /// With a first seat whose memory is somebody else's already: the first program's.
@@ -81,8 +73,7 @@ impl Seats {
             if pid != 0
                 && let Some(shared) = memory.take()
             {
-                let forked = seat.came.load(Relaxed) == came::FORKED;
-                guests.push(Guest { pid, forked, shared, process: Watched::new(pid) });
+                guests.push(Guest { shared, process: Stranger::new(pid as libc::pid_t) });
             }
         }
         while matches!(self.waiting.front(), Some(None)) {
@@ -101,28 +92,12 @@ impl Seats {
 }
 
 impl Guest {
-    pub(crate) fn split(self) -> (Watched, Results) {
+    /// Its id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid() as u32
+    }
+
+    pub(crate) fn split(self) -> (Stranger, Results) {
         (self.process, self.shared)
-    }
-}
-
-impl Watched {
-    fn new(pid: u32) -> Self {
-        // SAFETY: no memory is involved; the result is checked before it is owned.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        // SAFETY: a descriptor that was just made and that nothing else owns.
-        Watched((fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) }))
-    }
-
-    /// Waits for the end, at most this long; whether it has come.
-    pub(crate) fn wait(&self, longest: Duration) -> bool {
-        let Some(process) = &self.0 else { return true };
-        let mut poll = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let time = libc::timespec {
-            tv_sec: longest.as_secs() as libc::time_t,
-            tv_nsec: longest.subsec_nanos().into(),
-        };
-        // SAFETY: live records; the mask is left as it is.
-        unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) > 0 }
     }
 }

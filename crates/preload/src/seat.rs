@@ -11,7 +11,7 @@ use crate::sys;
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use wire::seats::{BYTES, LOBBY_MARK, Lobby, Seat, came};
+use wire::seats::{BYTES, LOBBY_MARK, Lobby, Seat};
 
 /// Longest path of the lobby: `/proc/PID/fd/N`.
 const PATH_MAX: usize = 64;
@@ -33,7 +33,7 @@ pub fn open(variable: &CStr) -> Option<i32> {
     let path = value(variable)?;
     if let [LOBBY_MARK, path @ ..] = path {
         enter(path)?;
-        return take(came::EXECUTED);
+        return take();
     }
     let opened = open_path(path.as_ptr());
     // SAFETY: before `main` nobody else uses the environment; `path` is not used any more.
@@ -43,7 +43,7 @@ pub fn open(variable: &CStr) -> Option<i32> {
 
 /// The same in a forked child; `None` if children are not followed.
 pub fn open_forked() -> Option<i32> {
-    take(came::FORKED)
+    take()
 }
 
 /// The variable's value, which its terminating zero follows.
@@ -80,7 +80,7 @@ fn enter(path: &'static [u8]) -> Option<()> {
 }
 
 /// Takes the next seat.
-fn take(how: u32) -> Option<i32> {
+fn take() -> Option<i32> {
     // SAFETY: null, or the mapping made in `enter`, which is never unmapped; all fields are atomics.
     let lobby = unsafe { LOBBY.load(Acquire).as_ref() }?;
     let seat = next(lobby);
@@ -94,7 +94,6 @@ fn take(how: u32) -> Option<i32> {
     path.push(b"/fd/");
     path.push_number(seat.descriptor.load(Relaxed));
     let fd = open_path(path.bytes.as_ptr())?;
-    seat.came.store(how, Relaxed);
     seat.pid.store(sys::getpid(), Release);
     Some(fd)
 }

@@ -25,16 +25,6 @@ pub struct Seat {
     pub descriptor: AtomicU32,
     /// Who sits here; 0 while nobody does.
     pub pid: AtomicU32,
-    /// One of [`came`].
-    pub came: AtomicU32,
-}
-
-/// How a process came to its seat.
-pub mod came {
-    /// By exec: its program begins.
-    pub const EXECUTED: u32 = 1;
-    /// By fork: it goes on where its parent was.
-    pub const FORKED: u32 = 2;
 }
 
 /// The list, shared by all processes of a run.
