@@ -26,7 +26,7 @@ pub enum ExitKind {
     Junction,
     /// A jump to the one place where a call instruction is made, see `callret.rs`.
     CallSite,
-    /// A cached indirect branch that has not met its target yet; `stub` is the address of its tag.
+    /// A cached indirect branch that has not met its target yet.
     Cached,
     /// A system call site; `site` is the cache address after it.
     Syscall,

@@ -95,6 +95,7 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         live_before: Vec::new(),
         live_exits: Vec::new(),
         page_list: Vec::new(),
+        spare: Default::default(),
         encoder: Encoder::new(64),
         counting: boot.flags & flags::NO_CLIENT == 0,
         trust: if boot.flags & flags::WATCH_FLAGS != 0 { Trust::Watching } else { Trust::Blind },

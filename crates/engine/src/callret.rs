@@ -28,7 +28,7 @@
 use crate::addrmap::Point;
 use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
-use crate::emit::{Asm, cc, reg};
+use crate::emit::{Asm, cc, patch_imm32, patch_rel32, reg};
 use crate::engine::Engine;
 use crate::state::{RETURN_CACHE_OFFSET, off};
 use crate::superblock::Insn;
@@ -37,6 +37,26 @@ use crate::translate::{Streams, Tail, jmp_exit};
 /// Displacement from gs of the return cache's entry for a return to `ret`.
 pub(crate) fn return_slot(ret: u64) -> i32 {
     (RETURN_CACHE_OFFSET + (ret & 0xffff) * 8) as i32
+}
+
+/// An indirect branch with a cache of one target, which it has not met yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CachedSite {
+    /// Compares r11 with the word at `tag`; `jne` is the displacement of the jump where they differ.
+    Tag { tag: u64, jne: u64 },
+    /// Compares the halves of a word with the constants at `low` and `high`. `decided` is the displacement of the jump
+    /// where they differ, which leads to `looked_up` in the end.
+    Bound { low: u64, high: u64, decided: u64, looked_up: u64 },
+}
+
+/// `cmp dword [at], 0` with a patchable constant, whose address is returned.
+fn compare_word(a: &mut Asm, at: u64) -> u64 {
+    a.prefix_patch(6);
+    a.bytes(&[0x81, 0x3d]);
+    a.d32(at.wrapping_sub(a.here() + 8) as i32);
+    let constant = a.here();
+    a.d32(0);
+    constant
 }
 
 impl<C: Client> Engine<C> {
@@ -150,11 +170,12 @@ impl<C: Client> Engine<C> {
 
     /// The out-of-line parts of a chain's calls.
     pub(crate) fn tails(&mut self, s: &mut Streams) {
-        for t in core::mem::take(&mut s.tails) {
+        let mut tails = core::mem::take(&mut s.tails);
+        for t in tails.drain(..) {
             let at = s.hot.here();
             self.cache.arena(s.arena).note(at, s.cold.here(), t.block);
             // SAFETY: a displacement that this chain emitted; nothing runs it yet.
-            unsafe { crate::emit::patch_rel32(t.site, at) };
+            unsafe { patch_rel32(t.site, at) };
             let landing = t.site + 4;
             if let (Ok(ret), Ok(landing)) = (i32::try_from(t.ret), i32::try_from(landing)) {
                 s.hot.store_gs_imm64(return_slot(t.ret), landing);
@@ -179,6 +200,7 @@ impl<C: Client> Engine<C> {
                 None => self.emit_indirect(s, t.block, t.cached, true),
             }
         }
+        s.tails = tails;
     }
 
     /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for jumps
@@ -212,10 +234,57 @@ impl<C: Client> Engine<C> {
         let jne = s.hot.jcc(cc::NE, miss);
         s.hot.load_gs(reg::R11, off::SPILL_T);
         let site = jmp_exit(&mut s.hot);
-        let e = &mut self.blocks.exits[id as usize];
-        e.site = site;
-        e.stub = tag;
-        self.cached_sites.insert(id, jne);
+        self.blocks.exits[id as usize].site = site;
+        self.cached_sites.insert(id, CachedSite::Tag { tag, jne });
+    }
+
+    /// A jump through the word at `table` (PLT), whose target hardly ever changes, with a cache at its site and without a
+    /// register: half of the time of a call of another library would be r11 on its way to memory and back.
+    /// ```text
+    ///   cmp dword [table], low     ; flags are dead at such jumps
+    ///   jne other
+    ///   cmp dword [table+4], high
+    ///   jne other
+    ///   jmp target                 ; at first to `other`
+    /// other:                       ; out of line
+    ///   mov gs:[spill_t], r11
+    ///   mov r11, [table]
+    ///   jmp ask                    ; the engine, which fills in everything above; from then on to the table
+    /// ```
+    /// False: the word is out of reach, or the jump is an event.
+    pub(crate) fn emit_bound(&mut self, s: &mut Streams, block: u32, table: u64, call: bool) -> bool {
+        let far = |a: &Asm| {
+            i32::try_from(table.wrapping_sub(a.here()) as i64).map_or(true, |d| d.abs() > 0x7fff_0000)
+        };
+        if !self.returns_kill_flags() || self.events().calls && !call || far(&s.hot) || far(&s.cold) {
+            return false;
+        }
+        let id = self.new_exit(Exit::new(block, ExitKind::Cached, 0, 0));
+        let other = s.cold.here();
+        s.cold.store_gs(off::SPILL_T, reg::R11);
+        s.cold.bytes(&[0x4c, 0x8b, 0x1d]); // mov r11, [table]
+        s.cold.d32(table.wrapping_sub(s.cold.here() + 4) as i32);
+        let decided = jmp_exit(&mut s.cold);
+        let looked_up = s.cold.here();
+        s.cold.store_gs(off::SPILL_S, reg::RCX);
+        s.cold.table_jump(self.branch_table(call));
+        let ask = s.cold.here();
+        s.cold.store_gs_imm32(off::EXIT_ID, id);
+        s.cold.jmp(self.cache.arena(s.arena).to_cached);
+        let [low, high] = [0, 4].map(|k| {
+            let half = compare_word(&mut s.hot, table + k);
+            s.hot.jcc(cc::NE, other);
+            half
+        });
+        let site = jmp_exit(&mut s.hot);
+        // SAFETY: displacements that this chain emitted; nothing runs them yet.
+        unsafe {
+            patch_rel32(decided, ask);
+            patch_rel32(site, other);
+        }
+        self.blocks.exits[id as usize].site = site;
+        self.cached_sites.insert(id, CachedSite::Bound { low, high, decided, looked_up });
+        true
     }
 
     /// A cached site met its target `pc` for the first time, in block `to`. `arrival`: where to go instead of the
@@ -232,26 +301,35 @@ impl<C: Client> Engine<C> {
         let Some(arrival) = arrival.map_or(Some(None), |at| self.in_reach_or_stub(&e, at).map(Some)) else {
             return; // no room for a stub: the site stays as it is
         };
-        let Some(jne) = self.cached_sites.remove(&id) else { return };
-        let tag = e.stub;
+        let Some(cached) = self.cached_sites.remove(&id) else { return };
         let e = &mut self.blocks.exits[id as usize];
-        e.stub = 0;
         e.target = pc;
         e.kind = ExitKind::Jump;
+        if let CachedSite::Bound { low, high, .. } = cached {
+            // SAFETY: aligned for patching; until the link is made below, a match still leads to the engine.
+            unsafe {
+                patch_imm32(low, pc as u32);
+                patch_imm32(high, (pc >> 32) as u32);
+            }
+        }
         if let Some(at) = arrival {
             // SAFETY: `site` is a displacement that was aligned for patching when it was emitted.
-            unsafe { crate::emit::patch_rel32(e.site, at) };
+            unsafe { patch_rel32(e.site, at) };
         } else {
             self.link(id, to);
             if self.blocks.exits[id as usize].to == NONE {
                 return; // no room for a link: the site stays as it is
             }
         }
-        // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
-        unsafe {
-            core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
-            (tag as *mut u64).write_volatile(pc);
-            crate::emit::patch_rel32(jne, tag + 8);
+        match cached {
+            // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
+            CachedSite::Tag { tag, jne } => unsafe {
+                core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
+                (tag as *mut u64).write_volatile(pc);
+                patch_rel32(jne, tag + 8);
+            },
+            // SAFETY: a displacement that was aligned for patching when it was emitted.
+            CachedSite::Bound { decided, looked_up, .. } => unsafe { patch_rel32(decided, looked_up) },
         }
     }
 

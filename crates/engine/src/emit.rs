@@ -331,6 +331,16 @@ impl Asm {
 /// engine lock; the target is in reach.
 pub unsafe fn patch_rel32(site: u64, target: u64) {
     let d = i32::try_from(target.wrapping_sub(site + 4) as i64).expect("patch in reach");
+    // SAFETY: as promised by the caller.
+    unsafe { patch_imm32(site, d as u32) };
+}
+
+/// Makes the 32-bit constant at `site` `value`.
+///
+/// # Safety
+/// `site` is a constant or displacement in the cache that does not cross an 8-byte boundary, written under the engine
+/// lock.
+pub unsafe fn patch_imm32(site: u64, value: u32) {
     // SAFETY: as promised by the caller. In assembly, because it must be one store and need not be aligned.
-    unsafe { core::arch::asm!("mov dword ptr [{}], {:e}", in(reg) site, in(reg) d, options(nostack)) };
+    unsafe { core::arch::asm!("mov dword ptr [{}], {:e}", in(reg) site, in(reg) value, options(nostack)) };
 }

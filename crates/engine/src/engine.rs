@@ -6,6 +6,7 @@
 use crate::addrmap::AddressMaps;
 use crate::block::{Blocks, ExitKind, NONE};
 use crate::cache::Cache;
+use crate::callret::CachedSite;
 use crate::client::Client;
 use crate::events::Thread;
 use crate::liveness::Memo;
@@ -16,7 +17,7 @@ use crate::region::Regions;
 use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
-use crate::translate::Trouble;
+use crate::translate::{Pending, Tail, Trouble};
 use crate::trust::Trust;
 use crate::{complex, handback, signal, vsyscall};
 use alloc::collections::BTreeMap;
@@ -36,8 +37,8 @@ pub struct Engine<C> {
     pub(crate) low: LowTables,
     pub(crate) maps: AddressMaps,
     pub(crate) pages: Pages,
-    /// Displacements of the misses of cached sites that are not filled yet, by exit.
-    pub(crate) cached_sites: BTreeMap<u32, u64>,
+    /// Cached sites that are not filled yet, by exit.
+    pub(crate) cached_sites: BTreeMap<u32, CachedSite>,
     /// Flushed blocks whose bytes may turn out unchanged, by program address.
     pub(crate) suspended: BTreeMap<u64, u32>,
     /// Exits of the entries for indirect branches, by program address.
@@ -49,6 +50,8 @@ pub struct Engine<C> {
     pub(crate) live_before: Vec<u32>,
     pub(crate) live_exits: Vec<u32>,
     pub(crate) page_list: Vec<u64>,
+    /// Memory for the lists of a chain that is made.
+    pub(crate) spare: (Vec<Tail>, Vec<Pending>),
     pub(crate) encoder: Encoder,
     pub(crate) counting: bool,
     pub(crate) trust: Trust,

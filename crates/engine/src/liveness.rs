@@ -148,6 +148,12 @@ impl Ahead<'_> {
         live
     }
 
+    /// Is `ins` an indirect branch through a table of addresses at a fixed place (PLT, GOT)? The binder behind such
+    /// entries keeps no flags either.
+    fn bound(&self, ins: &Instruction) -> bool {
+        self.returns_kill && ins.is_ip_rel_memory_operand()
+    }
+
     fn writable(&self, at: u64) -> bool {
         self.regions.get(at).is_none_or(|r| u64::from(r.prot) & mm::PROT_WRITE != 0)
     }
@@ -187,6 +193,9 @@ impl Ahead<'_> {
                     }
                     FlowControl::Return if self.returns_kill => return live,
                     FlowControl::IndirectCall if self.calls_kill => return live,
+                    FlowControl::IndirectCall | FlowControl::IndirectBranch if self.bound(&ins) => {
+                        return live;
+                    }
                     _ => return live | open,
                 }
             }
@@ -204,6 +213,11 @@ fn behind(sb: &Superblock, ahead: Ahead<'_>) -> u32 {
         End::Syscall { next } => ahead.live(next),
         End::Return { .. } if ahead.returns_kill => 0,
         End::CallIndirect { .. } if ahead.calls_kill => 0,
+        End::CallIndirect { .. } | End::JumpIndirect
+            if sb.insns.last().is_some_and(|l| ahead.bound(&l.ins)) =>
+        {
+            0
+        }
         _ => ALL,
     }
 }

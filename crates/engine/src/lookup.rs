@@ -37,7 +37,9 @@ impl LowTables {
             if !regions.is_free(base, base + bytes) {
                 return None;
             }
-            sys::map_anonymous(base, bytes, mm::RW, mm::MAP_FIXED_NOREPLACE).filter(|got| *got == base)
+            // (Every entry is written below.)
+            let how = mm::MAP_FIXED_NOREPLACE | mm::MAP_POPULATE;
+            sys::map_anonymous(base, bytes, mm::RW, how).filter(|got| *got == base)
         })?;
         let t = LowTables { base, miss, call_miss };
         for i in 0..ENTRIES {

@@ -45,7 +45,7 @@ pub(crate) struct Tail {
 }
 
 /// An exit whose stub is emitted behind the block.
-struct Pending {
+pub(crate) struct Pending {
     site: u64,
     target: u64,
     counter: Option<Bump>,
@@ -100,8 +100,8 @@ impl<C: Client> Engine<C> {
                 hot: Asm::new(arena.hot, arena.hot_end()),
                 cold: Asm::new(arena.cold, arena.cold_end()),
                 arena: a,
-                tails: Vec::new(),
-                pending: Vec::new(),
+                tails: core::mem::take(&mut self.spare.0),
+                pending: core::mem::take(&mut self.spare.1),
             }
         };
         s.hot.align(16);
@@ -169,6 +169,7 @@ impl<C: Client> Engine<C> {
         let arena = self.cache.arena(a);
         arena.hot = s.hot.here();
         arena.cold = s.cold.here();
+        self.spare = (s.tails, s.pending);
         Ok(first)
     }
 
@@ -450,9 +451,13 @@ impl<C: Client> Engine<C> {
             End::JumpIndirect => {
                 let l = last.expect("an indirect jump end has its jump");
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
-                self.load_target(s, entry, &l.ins);
                 let forwards = self.in_forwarder();
-                self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand(), forwards);
+                let bound = l.ins.is_ip_rel_memory_operand();
+                let plain = l.ins.memory_base() == Register::RIP && l.ins.segment_prefix() == Register::None;
+                if !bound || !plain || !self.emit_bound(s, id, l.ins.ip_rel_memory_address(), forwards) {
+                    self.load_target(s, entry, &l.ins);
+                    self.emit_indirect(s, id, bound, forwards);
+                }
                 None
             }
             End::Return { pop } => {
@@ -516,7 +521,9 @@ impl<C: Client> Engine<C> {
     fn finish_block(&mut self, s: &mut Streams, id: u32) {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
-        for p in core::mem::take(&mut s.pending) {
+        // (Taken out and put back: their memory serves all blocks of a chain.)
+        let mut pending = core::mem::take(&mut s.pending);
+        for p in pending.drain(..) {
             if let Some(path) = p.path {
                 let exit = Exit { path, ..Exit::new(id, ExitKind::Counted, p.target, p.site) };
                 self.exit_to(s, exit, None);
@@ -538,6 +545,7 @@ impl<C: Client> Engine<C> {
             let site = jmp_exit(&mut s.cold);
             self.direct_exit(s, id, site, p.target, p.lent.0);
         }
+        s.pending = pending;
         let first = self.blocks.list[id as usize].exits;
         self.blocks.list[id as usize].exit_count = (self.blocks.exits.len() as u32 - first) as u16;
     }

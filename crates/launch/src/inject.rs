@@ -47,7 +47,9 @@ impl Injection<'_> {
         let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
         let base = map_somewhere(t, bytes, rw, anonymous, u64::MAX, 0)?;
         let image = blob::layout(self.blob, base)?;
-        t.write(base, &image.bytes)?;
+        for segment in &image.segments {
+            t.write(base + segment.offset, &segment.bytes)?;
+        }
         let rx = (libc::PROT_READ | libc::PROT_EXEC) as u64;
         for (offset, len) in &image.executable {
             let r = t.syscall(libc::SYS_mprotect, [base + offset, *len, rx, 0, 0, 0])?;
