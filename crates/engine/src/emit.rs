@@ -77,6 +77,15 @@ impl Asm {
         }
     }
 
+    /// Writes a 32-bit number over the last bytes, at `at`.
+    #[inline]
+    pub fn overwrite(&mut self, at: u64, v: i32) {
+        let back = self.here().wrapping_sub(at);
+        assert!((4..=16).contains(&back), "not of the last instruction");
+        // SAFETY: four bytes that were just written.
+        unsafe { (at as *mut i32).write_unaligned(v) };
+    }
+
     /// Appends a 32-bit number.
     pub fn d32(&mut self, v: i32) {
         self.bytes(&v.to_le_bytes());

@@ -6,6 +6,7 @@
 
 use crate::sys::{self, mm};
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// A range of addresses with one protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,8 @@ impl Region {
 #[derive(Debug, Default)]
 pub struct Regions {
     list: Vec<Region>,
+    /// Where the last one was found.
+    last: Cell<usize>,
     /// Has there ever been a region through which others can be written to?
     pub writes_through: bool,
 }
@@ -49,7 +52,14 @@ pub struct Regions {
 impl Regions {
     /// Index of the first region that ends after `pc`.
     fn find(&self, pc: u64) -> usize {
-        self.list.partition_point(|r| r.end <= pc)
+        // (Most questions are about the region of the last one.)
+        let last = self.last.get();
+        if self.list.get(last).is_some_and(|r| r.start <= pc && pc < r.end) {
+            return last;
+        }
+        let i = self.list.partition_point(|r| r.end <= pc);
+        self.last.set(i);
+        i
     }
 
     /// The region that holds `pc`.

@@ -333,18 +333,15 @@ impl<C: Client> Engine<C> {
                 add_rcx(&mut s.hot, counter, false);
             }
         }
-        // SAFETY: the instruction was just decoded from these bytes, under the same lock.
-        let bytes = unsafe { core::slice::from_raw_parts(ins.ip() as *const u8, ins.len()) };
         let at = s.hot.here();
         match insn.kind {
             Kind::RipRelative(d) => {
                 let disp = ins.ip_rel_memory_address().wrapping_sub(at + ins.len() as u64) as i64;
                 if let (Ok(disp), false) = (i32::try_from(disp), ins.memory_base() == Register::EIP) {
-                    let d = usize::from(d);
                     self.map_copy(entry, insn, at);
-                    s.hot.bytes(&bytes[..d]);
-                    s.hot.d32(disp);
-                    s.hot.bytes(&bytes[d + 4..]);
+                    // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+                    unsafe { s.hot.instruction(ins.ip(), ins.len()) };
+                    s.hot.overwrite(at + u64::from(d), disp);
                 } else {
                     self.copy_far(s, entry, insn);
                 }
