@@ -6,6 +6,8 @@
 //! call                  before a call of such a function: where it is called from
 //! loop … loop_end       all iterations start where the loop starts, and it waits for them
 //! ```
+//! Hooks whose name ends in `_near` say that nothing but straight code follows ([`straight`](crate::straight)).
+//!
 //! Each ends a strand and starts the next one with one reading of the clock: what happens here is in the strand that
 //! follows, and taken off it.
 
@@ -31,7 +33,7 @@ pub struct Site {
 /// `struct farsight_guard`: true once.
 #[repr(C)]
 pub struct Guard {
-    go: c_char,
+    go: i8,
 }
 
 const GO: Guard = Guard { go: 1 };
@@ -76,119 +78,256 @@ fn enter(main: &mut Main, site: u32, how: How) {
     main.stack.enter_by(site, || sites::func(site), how);
 }
 
-/// A task starts.
-///
-/// # Safety
-/// `site` is one that the rewriter made.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_spawn(site: *const Site) -> Guard {
+/// A task starts. What keeps call sites is not inlined here and below, so that what does not needs few registers.
+#[inline(always)]
+fn spawn(site: &Site, near: bool) -> Guard {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
-            main.whole_spawn();
-            main.pending = Pending::Spawned;
-            return GO;
-        }
-        main.pause();
-        main.spawned = true;
-        // SAFETY: by contract.
-        enter(main, unsafe { &*site }.id(), How::Spawned);
         main.pending = Pending::Spawned;
-        main.resume();
+        main.near = near;
+        if main.is_whole {
+            main.whole_spawn(near);
+        } else {
+            main.spawned = true;
+            at_site(main, site, near, How::Spawned);
+        }
     }
     GO
 }
 
+/// A strand ends, and what is invoked at `site` starts.
+#[inline(never)]
+fn at_site(main: &mut Main, site: &Site, near: bool, how: How) {
+    main.pause(near);
+    enter(main, site.id(), how);
+    main.resume();
+}
+
+/// It ends.
+#[inline(never)]
+fn leave(main: &mut Main, near: bool) {
+    main.pause(near);
+    main.stack.leave();
+    main.resume();
+}
+
 /// The task ends.
-#[unsafe(no_mangle)]
-pub extern "C" fn farsight_child_end(_guard: *mut Guard) {
+#[inline(always)]
+fn child_end(near: bool) {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
-            main.whole_end();
-            main.pending = Pending::Unknown;
-            return;
-        }
-        main.pause();
-        main.stack.leave();
         main.pending = Pending::Unknown;
-        main.resume();
+        main.near = false;
+        if main.is_whole { main.whole_end(near) } else { leave(main, near) }
     }
 }
 
 /// The next function that begins is called here.
-///
-/// # Safety
-/// `site` is one that the rewriter made.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_call(site: *const Site) {
+#[inline(always)]
+fn call(site: &Site, near: bool) {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
-            return main.whole_aside();
+        main.near = near;
+        if main.is_whole {
+            return main.whole_aside(near);
         }
-        // SAFETY: by contract.
-        main.aside(|main| main.pending = Pending::Called(unsafe { &*site }.id()));
+        main.aside(near, |main| main.pending = Pending::Called(site.id()));
     }
 }
 
-/// A function that spawns begins.
+/// What `farsight_begin` leaves in its guard for `farsight_return`.
+mod frame {
+    /// It is not the main thread.
+    pub const NONE: i8 = 0;
+    /// A frame of its own.
+    pub const OWN: i8 = 1;
+    /// The frame of the spawn that it was called by.
+    pub const SPAWNED: i8 = 2;
+    /// Beside these: called by straight code.
+    pub const NEAR: i8 = 4;
+}
+
+/// A function that spawns begins. `near`: its own code is straight.
 ///
 /// # Safety
 /// `function` is a literal.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_begin(function: *const c_char, caller: *const c_void) -> Guard {
-    let Some(main) = Main::get() else { return Guard { go: 0 } };
+#[inline(always)]
+unsafe fn begin(function: *const c_char, caller: *const c_void, near: bool) -> Guard {
+    let Some(main) = Main::get() else { return Guard { go: frame::NONE } };
+    // What has passed since the last hook is the caller's.
+    let from_near = core::mem::take(&mut main.near);
+    if !from_near {
+        main.straight.over();
+    }
     // A spawned function uses the frame of its spawn, and that is left at the spawn's end.
     let own = main.pending != Pending::Spawned;
-    if main.is_whole() {
+    if main.is_whole {
         main.pending = Pending::Unknown;
         if own {
-            main.whole_begin();
+            main.whole_begin(near);
         } else {
-            main.whole_aside();
+            main.whole_aside(near);
         }
     } else if own {
-        main.pause();
-        let site = match main.pending {
-            Pending::Called(site) => site,
-            _ => sites::site(Key::Number(caller as u64), || Place {
-                // SAFETY: by contract.
-                callee: unsafe { CStr::from_ptr(function) }.to_string_lossy().into_owned(),
-                stack: vec![caller as u64],
-                ..Place::default()
-            }),
-        };
-        enter(main, site, How::Called);
-        main.pending = Pending::Unknown;
-        main.resume();
+        // SAFETY: by contract.
+        unsafe { begin_own(main, function, caller, near) };
     } else {
-        main.aside(|main| main.pending = Pending::Unknown);
+        main.aside(near, |main| main.pending = Pending::Unknown);
     }
-    Guard { go: if own { 1 } else { 2 } }
+    let how = if own { frame::OWN } else { frame::SPAWNED };
+    Guard { go: how | if from_near { frame::NEAR } else { 0 } }
+}
+
+/// # Safety
+/// `function` is a literal.
+#[inline(never)]
+unsafe fn begin_own(main: &mut Main, function: *const c_char, caller: *const c_void, near: bool) {
+    main.pause(near);
+    let site = match main.pending {
+        Pending::Called(site) => site,
+        _ => sites::site(Key::Number(caller as u64), || Place {
+            // SAFETY: by contract.
+            callee: unsafe { CStr::from_ptr(function) }.to_string_lossy().into_owned(),
+            stack: vec![caller as u64],
+            ..Place::default()
+        }),
+    };
+    enter(main, site, How::Called);
+    main.pending = Pending::Unknown;
+    main.resume();
 }
 
 /// It returns, having waited for its children.
+#[inline(always)]
+fn returns(guard: &Guard) {
+    let near = guard.go & frame::NEAR != 0;
+    let how = guard.go & !frame::NEAR;
+    if let Some(main) = Main::get().filter(|_| how != frame::NONE) {
+        if main.is_whole {
+            if how == frame::OWN {
+                main.whole_return(near);
+            } else {
+                main.whole_aside(near);
+            }
+        } else if how == frame::OWN {
+            leave(main, near);
+        } else {
+            // A spawned function's children are waited for at the end of the task, which is next.
+            main.aside(near, |_| ());
+        }
+    }
+}
+
+/// A function that does not spawn is called.
+#[inline(always)]
+fn enters(site: &Site) -> Guard {
+    if let Some(main) = Main::get() {
+        if main.is_whole {
+            main.whole_aside(false);
+        } else {
+            at_site(main, site, false, How::Called);
+        }
+    }
+    GO
+}
+
+/// It returns.
+#[inline(always)]
+fn leaves(near: bool) {
+    if let Some(main) = Main::get() {
+        if main.is_whole {
+            return main.whole_aside(false);
+        }
+        leave(main, near);
+    }
+}
+
+/// The function waits for its children.
+#[inline(always)]
+fn sync(near: bool) {
+    if let Some(main) = Main::get() {
+        if main.is_whole {
+            return main.whole_sync(near);
+        }
+        wait(main, near);
+    }
+}
+
+#[inline(never)]
+fn wait(main: &mut Main, near: bool) {
+    main.pause(near);
+    main.stack.sync();
+    main.resume();
+}
+
+/// Two entry points for each hook: the second where nothing but straight code follows.
+macro_rules! hooks {
+    ($($(#[$doc:meta])* $any:ident, $near:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? = $hook:expr;)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $any($($arg: $type),*) $(-> $out)? {
+            $hook($($arg,)* false)
+        }
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $near($($arg: $type),*) $(-> $out)? {
+            $hook($($arg,)* true)
+        }
+    )*};
+}
+
+hooks! {
+    /// A task starts.
+    ///
+    /// # Safety
+    /// `site` is one that the rewriter made.
+    farsight_spawn, farsight_spawn_near(site: *const Site) -> Guard = |site: *const Site, near| {
+        // SAFETY: by contract.
+        spawn(unsafe { &*site }, near)
+    };
+
+    /// The task ends.
+    ///
+    /// # Safety
+    /// None: the guard is not looked at.
+    farsight_child_end, farsight_child_end_near(_guard: *mut Guard) = |_, near| child_end(near);
+
+    /// The next function that begins is called here.
+    ///
+    /// # Safety
+    /// `site` is one that the rewriter made.
+    farsight_call, farsight_call_near(site: *const Site) = |site: *const Site, near| {
+        // SAFETY: by contract.
+        call(unsafe { &*site }, near);
+    };
+
+    /// A function that spawns begins.
+    ///
+    /// # Safety
+    /// `function` is a literal.
+    farsight_begin, farsight_begin_near(function: *const c_char, caller: *const c_void) -> Guard = |function, caller, near| {
+        // SAFETY: by contract.
+        unsafe { begin(function, caller, near) }
+    };
+
+    /// A function that was called, and does not spawn, returns.
+    ///
+    /// # Safety
+    /// None: the guard is not looked at.
+    farsight_leave, farsight_leave_near(_guard: *mut Guard) = |_, near| leaves(near);
+
+    /// The function waits for its children.
+    ///
+    /// # Safety
+    /// None.
+    farsight_sync, farsight_sync_near() = sync;
+}
+
+/// A function that spawns returns, having waited for its children.
 ///
 /// # Safety
 /// `guard` is what [`farsight_begin`] gave.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
     // SAFETY: by contract.
-    let how = unsafe { (*guard).go };
-    if let Some(main) = Main::get().filter(|_| how != 0) {
-        if main.is_whole() {
-            if how == 1 {
-                main.whole_return();
-            } else {
-                main.whole_aside();
-            }
-        } else if how == 1 {
-            main.pause();
-            main.stack.leave();
-            main.resume();
-        } else {
-            // A spawned function's children are waited for at the end of the task, which is next.
-            main.aside(|_| ());
-        }
-    }
+    returns(unsafe { &*guard });
 }
 
 /// A function that does not spawn is called.
@@ -197,43 +336,8 @@ pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
 /// `site` is one that the rewriter made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
-    if let Some(main) = Main::get() {
-        if main.is_whole() {
-            main.whole_aside();
-            return GO;
-        }
-        main.pause();
-        // SAFETY: by contract.
-        enter(main, unsafe { &*site }.id(), How::Called);
-        main.resume();
-    }
-    GO
-}
-
-/// It returns.
-#[unsafe(no_mangle)]
-pub extern "C" fn farsight_leave(_guard: *mut Guard) {
-    if let Some(main) = Main::get() {
-        if main.is_whole() {
-            return main.whole_aside();
-        }
-        main.pause();
-        main.stack.leave();
-        main.resume();
-    }
-}
-
-/// The function waits for its children.
-#[unsafe(no_mangle)]
-pub extern "C" fn farsight_sync() {
-    if let Some(main) = Main::get() {
-        if main.is_whole() {
-            return main.whole_sync();
-        }
-        main.pause();
-        main.stack.sync();
-        main.resume();
-    }
+    // SAFETY: by contract.
+    enters(unsafe { &*site })
 }
 
 /// A parallel loop starts.
@@ -243,11 +347,11 @@ pub extern "C" fn farsight_sync() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
-            main.whole_begin();
+        if main.is_whole {
+            main.whole_begin(false);
             return GO;
         }
-        main.pause();
+        main.pause(false);
         main.spawned = true;
         // SAFETY: by contract.
         enter(main, unsafe { &*site }.id(), How::Called);
@@ -260,7 +364,7 @@ pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
+        if main.is_whole {
             return main.whole_loop_end();
         }
         // What passed since the last iteration is the loop's own counting, which a parallel loop does by halving.
@@ -276,7 +380,7 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
+        if main.is_whole {
             main.whole_iteration();
             return GO;
         }
@@ -295,10 +399,10 @@ pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
 #[unsafe(no_mangle)]
 pub extern "C" fn farsight_iteration_end(_guard: *mut Guard) {
     if let Some(main) = Main::get() {
-        if main.is_whole() {
-            return main.whole_end();
+        if main.is_whole {
+            return main.whole_end(false);
         }
-        main.pause();
+        main.pause(false);
         main.stack.leave();
         main.resume();
     }
@@ -337,11 +441,34 @@ pub fn spawn_nothing() {
 /// As a task ends.
 #[inline(never)]
 pub fn end_nothing() {
-    farsight_child_end(core::ptr::null_mut());
+    // SAFETY: the guard is not looked at.
+    unsafe { farsight_child_end(core::ptr::null_mut()) };
 }
 
 /// As a function waits.
 #[inline(never)]
 pub fn sync_nothing() {
-    farsight_sync();
+    // SAFETY: nothing is asked for.
+    unsafe { farsight_sync() };
+}
+
+/// As a function of straight code spawns.
+#[inline(never)]
+pub fn spawn_near() {
+    // SAFETY: a site like those that the rewriter makes.
+    unsafe { farsight_spawn_near(&raw const NOWHERE.0) };
+}
+
+/// As a task ends that it spawned.
+#[inline(never)]
+pub fn end_near() {
+    // SAFETY: the guard is not looked at.
+    unsafe { farsight_child_end_near(core::ptr::null_mut()) };
+}
+
+/// As it waits.
+#[inline(never)]
+pub fn sync_near() {
+    // SAFETY: nothing is asked for.
+    unsafe { farsight_sync_near() };
 }

@@ -11,4 +11,5 @@ pub mod cilk;
 mod main_thread;
 pub mod ompt;
 mod repeat;
+mod straight;
 mod whole;

@@ -2,6 +2,7 @@
 
 use crate::cilk;
 use crate::repeat::Repeat;
+use crate::straight::{self, Straight};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
@@ -17,9 +18,15 @@ pub struct Main {
     pub begun: u64,
     /// The site that the next function to begin was called or spawned from.
     pub pending: Pending,
+    /// The site was reached by straight code alone.
+    pub near: bool,
     pub spawned: bool,
+    pub straight: Straight,
     /// Instead of `stack`, where only the program as a whole is asked for.
-    pub whole: Option<Whole>,
+    pub whole: Whole,
+    pub is_whole: bool,
+    /// Strands do not start where the one before ended: where runs are compared, and where instructions are counted.
+    pub anew: bool,
     repeat: Option<Repeat>,
 }
 
@@ -57,21 +64,45 @@ impl Main {
         if thread() != THREAD.load(Ordering::Relaxed) {
             return None;
         }
-        // SAFETY: this is the main thread; no caller holds the reference across a call into the program.
-        unsafe { (*MAIN.0.get()).as_mut() }
+        // SAFETY: this is the main thread; no caller holds the reference across a call into the program. The state is
+        // there as long as `THREAD` names a thread.
+        Some(unsafe { (*MAIN.0.get()).as_mut().unwrap_unchecked() })
     }
 
-    /// The strand ends.
+    /// The strand ends. `straight`: nothing but straight code will pass until the next hook.
     #[inline(always)]
-    pub fn pause(&mut self) {
-        let cost = self.end_strand();
+    pub fn pause(&mut self, straight: bool) {
+        let cost = self.cost(straight);
         self.stack.strand(cost);
     }
 
-    /// The strand ends: its cost.
+    /// The cost of the strand that ends.
+    #[inline(always)]
+    pub fn cost(&mut self, straight: bool) -> u64 {
+        match self.straight.charge() {
+            Some(cost) => {
+                if !straight {
+                    self.straight.over();
+                }
+                cost
+            }
+            None => self.read(straight),
+        }
+    }
+
+    /// Not inlined: what calls it needs few registers, and shares the reading with others where it can.
+    #[inline(never)]
+    fn read(&mut self, straight: bool) -> u64 {
+        let cost = self.end_strand();
+        self.straight.follows(straight);
+        cost
+    }
+
+    /// The strand ends, and the clock is read: its cost.
     #[inline(always)]
     pub fn end_strand(&mut self) -> u64 {
-        let (mut cost, now) = self.clock.end(self.begun);
+        let (cost, now) = self.clock.end(self.begun);
+        let mut cost = self.straight.read(cost);
         if let Some(repeat) = &mut self.repeat {
             cost = repeat.strand(cost);
         }
@@ -79,17 +110,11 @@ impl Main {
         cost
     }
 
-    /// Whether runs are compared, strand by strand.
-    #[inline(always)]
-    pub fn compares(&self) -> bool {
-        self.repeat.is_some()
-    }
-
     /// The next strand starts. It started when the last one ended, and has what we did since in it, which is known and
     /// taken off; unless we did something that takes longer than usual.
     #[inline(always)]
     pub fn resume(&mut self) {
-        if self.stack.took_long() || self.repeat.is_some() || clock::is_counted() {
+        if self.stack.took_long() | self.anew {
             self.restart();
         }
     }
@@ -97,9 +122,12 @@ impl Main {
     /// Takes what we do here, where no strand ends, out of the strand: when instructions are counted, where ours must not
     /// be among them. In time it is less than what the clock can tell.
     #[inline(always)]
-    pub fn aside(&mut self, what: impl FnOnce(&mut Main)) {
+    pub fn aside(&mut self, straight: bool, what: impl FnOnce(&mut Main)) {
+        if !straight {
+            self.straight.over();
+        }
         if clock::is_counted() {
-            self.pause();
+            self.pause(false);
             what(self);
             self.restart();
         } else {
@@ -116,6 +144,7 @@ impl Main {
     /// The next strand starts now.
     #[cold]
     pub fn restart(&mut self) {
+        self.straight.forget();
         self.begun = self.clock.begin_late();
     }
 }
@@ -133,7 +162,7 @@ fn calibrate() {
     for _ in 0..10 {
         let Some(main) = Main::get() else { return };
         main.stack = Stack::new(u64::MAX, 0);
-        main.whole = main.whole.take().map(|_| Whole::new(0));
+        main.whole = Whole::new(0);
         main.restart();
         for _ in 0..ROUNDS {
             spawn();
@@ -142,10 +171,40 @@ fn calibrate() {
         }
         let Some(main) = Main::get() else { return };
         let cost = main.end_strand();
-        let work = main.whole.as_ref().map_or(main.stack.work(), Whole::work);
+        let work = if main.is_whole { main.whole.work() } else { main.stack.work() };
         least = least.min((work + cost) / STRANDS);
     }
     clock::HOOK.store(least, Ordering::Relaxed);
+    calibrate_straight();
+}
+
+/// The same for hooks that share readings of the clock.
+fn calibrate_straight() {
+    const ROUNDS: u64 = 320;
+    const HOOKS: u64 = 3 * ROUNDS;
+    if settings().cost != Cost::Time || settings().strands.is_some() {
+        return;
+    }
+    let (spawn, child_end, sync) =
+        core::hint::black_box((cilk::spawn_near as fn(), cilk::end_near as fn(), cilk::sync_near as fn()));
+    let mut least = u64::MAX;
+    for _ in 0..10 {
+        let Some(main) = Main::get() else { return };
+        main.stack = Stack::new(u64::MAX, 0);
+        main.whole = Whole::new(0);
+        main.straight.start(0);
+        main.restart();
+        main.straight.follows(true);
+        let start = clock::tsc();
+        for _ in 0..ROUNDS {
+            spawn();
+            child_end();
+            sync();
+        }
+        least = least.min(clock::tsc() - start);
+    }
+    let Some(main) = Main::get() else { return };
+    main.straight.start(straight::hook(least, HOOKS));
 }
 
 /// Called by the C library before `main`, on the main thread.
@@ -162,8 +221,12 @@ extern "C" fn before_main() {
         stack: Stack::new(heavy, burden),
         begun: 0,
         pending: Pending::Unknown,
+        near: false,
         spawned: false,
-        whole: settings().whole.then(|| Whole::new(burden)),
+        straight: Straight::default(),
+        whole: Whole::new(burden),
+        is_whole: settings().whole,
+        anew: clock::is_counted(),
         repeat: settings().strands.as_deref().map(Repeat::new),
     };
     // SAFETY: nobody else runs yet.
@@ -176,7 +239,8 @@ extern "C" fn before_main() {
     }
     let Some(main) = Main::get() else { return };
     main.stack = Stack::new(heavy, burden);
-    main.whole = main.whole.take().map(|_| Whole::new(burden));
+    main.whole = Whole::new(burden);
+    main.anew |= repeat.is_some();
     main.repeat = repeat;
     main.pending = Pending::Unknown;
     main.spawned = false;
@@ -191,11 +255,11 @@ extern "C" fn at_exit() {
     if Main::get().is_none() {
         return;
     }
-    // SAFETY: the main thread, at exit.
-    let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
     THREAD.store(0, Ordering::Relaxed);
+    // SAFETY: the main thread, at exit; nobody else opens it any more.
+    let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
     let cost = main.end_strand();
-    let depth = main.whole.as_ref().map_or(main.stack.depth(), Whole::depth);
+    let depth = if main.is_whole { main.whole.depth() } else { main.stack.depth() };
     let mut problems: Vec<String> = Vec::new();
     problems.extend(main.repeat.take().filter(|_| main.spawned).and_then(Repeat::finish));
     if depth > 1 && main.spawned {
@@ -209,15 +273,12 @@ extern "C" fn at_exit() {
         ("lost-ticks", main.clock.lost.get().to_string()),
     ];
     let model = if main.spawned { "cilk" } else { "serial" };
-    let totals = match main.whole.take() {
-        Some(mut whole) => {
-            whole.strand(cost);
-            whole.finish()
-        }
-        None => {
-            main.stack.strand(cost);
-            main.stack.finish()
-        }
+    let totals = if main.is_whole {
+        main.whole.strand(cost);
+        main.whole.finish()
+    } else {
+        main.stack.strand(cost);
+        main.stack.finish()
     };
     end::write(model, totals, &facts, problems);
 }

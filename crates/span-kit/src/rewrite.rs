@@ -15,6 +15,9 @@
 //! The last form is for calls of functions that do not spawn, are defined in the same source and contain a loop, from
 //! functions that spawn and from `main`: these can hold a span. Smaller ones are part of their caller.
 //!
+//! Functions without loops and without calls that are not rewritten, such as fib, have strands of some nanoseconds; their
+//! hooks are the `_near` ones, which need not read the clock each time (C only).
+//!
 //! It works on tokens, not on syntax: a function body is a `{` after a `)` outside of any function. Everything that
 //! is not Cilk is passed through byte for byte, line markers included, so debug information stays right.
 //!
@@ -166,6 +169,8 @@ struct Rewriter<'a> {
     spawners: Vec<String>,
     /// Functions that contain a loop.
     loopers: Vec<String>,
+    /// Spawners of straight code alone: no loop, and no call that the runtime does not hear of.
+    straight: Vec<String>,
     sites: usize,
 }
 
@@ -186,9 +191,11 @@ pub fn rewrite(source: &str, language: Language) -> Result<Option<String>, CilkE
         braces: Vec::new(),
         spawners: Vec::new(),
         loopers: Vec::new(),
+        straight: Vec::new(),
         sites: 0,
     };
     r.find_spawners();
+    r.find_straight();
     r.run()?;
     let mut out = String::with_capacity(source.len() * 2);
     for (i, p) in r.pieces.iter().enumerate() {
@@ -320,6 +327,60 @@ impl Rewriter<'_> {
         self.braces.clear();
     }
 
+    /// The spawners whose strands are too short to be timed one by one. Not in C++, where anything may be a call.
+    fn find_straight(&mut self) {
+        if self.language == Language::Cpp {
+            return;
+        }
+        let mut crooked: Vec<String> = Vec::new();
+        for i in 0..self.pieces.len() {
+            match (self.pieces[i].token, self.pieces[i].text) {
+                (Token::Punctuation, "{") => {
+                    let function = self.function_at(i);
+                    self.braces.push(Brace { at: i, function });
+                }
+                (Token::Punctuation, "}") => {
+                    self.braces.pop();
+                }
+                _ => {}
+            }
+            let Some(function) = self.braces.iter().rev().find_map(|b| b.function.as_ref()) else { continue };
+            if !crooked.contains(function) && !self.is_straight(i) {
+                crooked.push(function.clone());
+            }
+        }
+        self.braces.clear();
+        self.straight = self.spawners.iter().filter(|s| !crooked.contains(s)).cloned().collect();
+    }
+
+    /// Whether the piece at `at` takes no time that could matter, or the runtime hears of it.
+    fn is_straight(&self, at: usize) -> bool {
+        let (token, text) = (self.pieces[at].token, self.pieces[at].text);
+        let opens = self.text(self.next(at)) == "(";
+        match token {
+            // A call of what is computed.
+            Token::Punctuation => !(matches!(text, ")" | "]") && opens),
+            Token::Word => match text {
+                "for" | "while" | "do" | "goto" | "asm" | "__asm__" | "_Cilk_for" | "_Cilk_scope" => false,
+                "if" | "switch" | "return" | "sizeof" | "__builtin_expect" | "_Cilk_spawn" => true,
+                _ if !opens => true,
+                _ if self.text(self.previous(at)) == "_Cilk_spawn" => true,
+                _ => self.is_call(at) && (self.is_spawner(text) || self.loopers.iter().any(|l| l == text)),
+            },
+            _ => true,
+        }
+    }
+
+    fn is_spawner(&self, name: &str) -> bool {
+        self.spawners.iter().any(|s| s == name)
+    }
+
+    /// How hooks are called that are followed by code of the function around: `_near` if that is straight.
+    fn nearness(&self) -> &'static str {
+        let function = self.braces.iter().rev().find_map(|b| b.function.as_ref());
+        if function.is_some_and(|f| self.straight.contains(f)) { "_near" } else { "" }
+    }
+
     fn error(&self, at: usize, what: &'static str) -> CilkError {
         let p = &self.pieces[at];
         CilkError { file: self.files[p.file].clone(), line: p.line, what }
@@ -342,10 +403,11 @@ impl Rewriter<'_> {
             );
         };
         if self.after[brace].is_empty() {
+            let near = self.nearness();
             let _ = write!(
                 self.after[brace],
                 " __attribute__((cleanup(farsight_return), unused)) struct farsight_guard farsight_frame = \
-                 farsight_begin({name:?}, __builtin_return_address(0));"
+                 farsight_begin{near}({name:?}, __builtin_return_address(0));"
             );
         }
         Ok(())
@@ -364,7 +426,7 @@ impl Rewriter<'_> {
                 }
                 (Token::Word, "_Cilk_sync") => {
                     self.guard_function(i)?;
-                    self.instead[i] = Some("farsight_sync()".into());
+                    self.instead[i] = Some(format!("farsight_sync{}()", self.nearness()));
                 }
                 (Token::Word, "_Cilk_spawn") => self.spawn(i)?,
                 (Token::Word, "_Cilk_for") => self.parallel_for(i)?,
@@ -399,10 +461,13 @@ impl Rewriter<'_> {
         }
         let end = end.ok_or_else(|| self.error(at, "a spawn that never ends"))?;
         let site = self.site(at, &callee, 1);
+        let near = self.nearness();
+        // What follows is the task: straight until it begins, if it has a beginning.
+        let task = if self.is_spawner(&callee) { near } else { "" };
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_child_end), unused)) struct farsight_guard farsight_g = \
-             farsight_spawn(&farsight_s);"
+             __attribute__((cleanup(farsight_child_end{near}), unused)) struct farsight_guard farsight_g = \
+             farsight_spawn{task}(&farsight_s);"
         ));
         self.before[end].insert_str(0, "; })");
         Ok(())
@@ -451,9 +516,10 @@ impl Rewriter<'_> {
         }
         let Some(close) = self.next(at).and_then(|open| self.closing(open)) else { return };
         let site = self.site(at, &name, 0);
+        let near = self.nearness();
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_leave), unused)) struct farsight_guard farsight_g = \
+             __attribute__((cleanup(farsight_leave{near}), unused)) struct farsight_guard farsight_g = \
              farsight_enter(&farsight_s); {name}"
         ));
         self.after[close].push_str("; })");
@@ -466,8 +532,9 @@ impl Rewriter<'_> {
         }
         let name = self.pieces[at].text.to_owned();
         let site = self.site(at, &name, 0);
+        let near = self.nearness();
         self.instead[at] = Some(format!(
-            "(({{ static struct farsight_site farsight_s = {site}; farsight_call(&farsight_s); }}), {name})"
+            "(({{ static struct farsight_site farsight_s = {site}; farsight_call{near}(&farsight_s); }}), {name})"
         ));
     }
 
@@ -519,7 +586,7 @@ mod tests {
         );
         assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 12, 1, 0}"), "{out}");
         assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 13, 0, 0}"), "{out}");
-        assert!(out.contains("farsight_begin(\"fib\""), "{out}");
+        assert!(out.contains("farsight_begin_near(\"fib\""), "{out}");
         assert!(out.contains("fib(n - 1); });"), "{out}");
     }
 
@@ -535,6 +602,35 @@ mod tests {
                      int f(int n) { _Cilk_spawn w(1); int k = w(w(2)) + s(3); _Cilk_sync; return k; }");
         assert_eq!(out.matches("= farsight_enter(").count(), 2, "{out}");
         assert_eq!(out.matches("= farsight_spawn(").count(), 1, "{out}");
+    }
+
+    #[test]
+    fn straight_code_is_told_from_loops_and_foreign_calls() {
+        let near = |body: &str| {
+            let out = c(&format!("int w(int n) {{ while (n) n--; return n; }}\nint f(int n) {{ {body} }}"));
+            out.contains("farsight_begin_near(\"f\"")
+        };
+        for body in [
+            "if (n < 2) return n; int x = _Cilk_spawn f(n - 1); int y = f(n - 2); _Cilk_sync; return x + y;",
+            "_Cilk_spawn w(n); n = w(n) * sizeof(int); _Cilk_sync; return n;",
+            "_Cilk_spawn memset(0, 0, n); return n;",
+        ] {
+            assert!(near(body), "{body}");
+        }
+        for body in [
+            "for (int i = 0; i < n; i++) _Cilk_spawn f(i);",
+            "puts(\"x\"); _Cilk_spawn f(1);",
+            "_Cilk_spawn f(abs(n));",
+            "_Cilk_spawn f(n); (*p)(n);",
+            "_Cilk_spawn f(n); p[1](n); p->q(n);",
+            "_Cilk_spawn f(n); again: goto again;",
+            "_Cilk_for (int i = 0; i < n; i++) n = i;",
+        ] {
+            assert!(!near(body), "{body}");
+        }
+        // What is spawned and has no beginning of its own may be anything.
+        let out = c("void w(void);\nvoid f(void) { _Cilk_spawn w(); }");
+        assert!(out.contains("farsight_spawn(") && out.contains("cleanup(farsight_child_end_near)"), "{out}");
     }
 
     #[test]
