@@ -1,4 +1,4 @@
-//! What rewritten Cilk programs call; declared in `farsight/cilk_rt.h`.
+//! What rewritten Cilk programs call to tell of call sites; declared in `farsight/cilk_rt.h`.
 //!
 //! ```text
 //! spawn … child_end     a task, around the spawned call
@@ -6,13 +6,13 @@
 //! call                  before a call of such a function: where it is called from
 //! loop … loop_end       all iterations start where the loop starts, and it waits for them
 //! ```
-//! Hooks whose name ends in `_near` say that nothing but straight code follows ([`straight`](crate::straight)).
+//! `near` says that nothing but straight code follows ([`straight`](crate::straight)).
 //!
 //! Each ends a strand and starts the next one with one reading of the clock: what happens here is in the strand that
 //! follows, and taken off it.
 
 use crate::main_thread::{Main, Pending};
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use span_rt::sites::{self, Key};
 use spandag::dump::{Kind, Place};
@@ -29,14 +29,6 @@ pub struct Site {
     /// 0 until the site is first used.
     id: AtomicU32,
 }
-
-/// `struct farsight_guard`: true once.
-#[repr(C)]
-pub struct Guard {
-    go: i8,
-}
-
-const GO: Guard = Guard { go: 1 };
 
 impl Site {
     #[inline(always)]
@@ -80,7 +72,7 @@ fn enter(main: &mut Main, site: u32, how: How) {
 
 /// A task starts. What keeps call sites is not inlined here and below, so that what does not needs few registers.
 #[inline(always)]
-fn spawn(site: &Site, near: bool) -> Guard {
+fn spawn(site: &Site, near: bool) {
     if let Some(main) = Main::get() {
         main.pending = Pending::Spawned;
         main.near = near;
@@ -91,7 +83,6 @@ fn spawn(site: &Site, near: bool) -> Guard {
             at_site(main, site, near, How::Spawned);
         }
     }
-    GO
 }
 
 /// A strand ends, and what is invoked at `site` starts.
@@ -132,7 +123,7 @@ fn call(site: &Site, near: bool) {
     }
 }
 
-/// What `farsight_begin` leaves in its guard for `farsight_return`.
+/// What a function that begins leaves for its return.
 mod frame {
     /// It is not the main thread.
     pub const NONE: i8 = 0;
@@ -149,8 +140,8 @@ mod frame {
 /// # Safety
 /// `function` is a literal.
 #[inline(always)]
-unsafe fn begin(function: *const c_char, caller: *const c_void, near: bool) -> Guard {
-    let Some(main) = Main::get() else { return Guard { go: frame::NONE } };
+unsafe fn begin(function: *const c_char, caller: *const c_void, near: bool) -> i8 {
+    let Some(main) = Main::get() else { return frame::NONE };
     // What has passed since the last hook is the caller's.
     let from_near = core::mem::take(&mut main.near);
     if !from_near {
@@ -172,7 +163,7 @@ unsafe fn begin(function: *const c_char, caller: *const c_void, near: bool) -> G
         main.aside(near, |main| main.pending = Pending::Unknown);
     }
     let how = if own { frame::OWN } else { frame::SPAWNED };
-    Guard { go: how | if from_near { frame::NEAR } else { 0 } }
+    how | if from_near { frame::NEAR } else { 0 }
 }
 
 /// # Safety
@@ -196,9 +187,9 @@ unsafe fn begin_own(main: &mut Main, function: *const c_char, caller: *const c_v
 
 /// It returns, having waited for its children.
 #[inline(always)]
-fn returns(guard: &Guard) {
-    let near = guard.go & frame::NEAR != 0;
-    let how = guard.go & !frame::NEAR;
+fn returns(frame: i8) {
+    let near = frame & frame::NEAR != 0;
+    let how = frame & !frame::NEAR;
     if let Some(main) = Main::get().filter(|_| how != frame::NONE) {
         if main.is_whole {
             if how == frame::OWN {
@@ -217,7 +208,7 @@ fn returns(guard: &Guard) {
 
 /// A function that does not spawn is called.
 #[inline(always)]
-fn enters(site: &Site) -> Guard {
+fn enters(site: &Site) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             main.whole_aside(false);
@@ -225,7 +216,6 @@ fn enters(site: &Site) -> Guard {
             at_site(main, site, false, How::Called);
         }
     }
-    GO
 }
 
 /// It returns.
@@ -257,77 +247,50 @@ fn wait(main: &mut Main, near: bool) {
     main.resume();
 }
 
-/// Two entry points for each hook: the second where nothing but straight code follows.
-macro_rules! hooks {
-    ($($(#[$doc:meta])* $any:ident, $near:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? = $hook:expr;)*) => {$(
-        $(#[$doc])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $any($($arg: $type),*) $(-> $out)? {
-            $hook($($arg,)* false)
-        }
-        $(#[$doc])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $near($($arg: $type),*) $(-> $out)? {
-            $hook($($arg,)* true)
-        }
-    )*};
-}
-
-hooks! {
-    /// A task starts.
-    ///
-    /// # Safety
-    /// `site` is one that the rewriter made.
-    farsight_spawn, farsight_spawn_near(site: *const Site) -> Guard = |site: *const Site, near| {
-        // SAFETY: by contract.
-        spawn(unsafe { &*site }, near)
-    };
-
-    /// The task ends.
-    ///
-    /// # Safety
-    /// None: the guard is not looked at.
-    farsight_child_end, farsight_child_end_near(_guard: *mut Guard) = |_, near| child_end(near);
-
-    /// The next function that begins is called here.
-    ///
-    /// # Safety
-    /// `site` is one that the rewriter made.
-    farsight_call, farsight_call_near(site: *const Site) = |site: *const Site, near| {
-        // SAFETY: by contract.
-        call(unsafe { &*site }, near);
-    };
-
-    /// A function that spawns begins.
-    ///
-    /// # Safety
-    /// `function` is a literal.
-    farsight_begin, farsight_begin_near(function: *const c_char, caller: *const c_void) -> Guard = |function, caller, near| {
-        // SAFETY: by contract.
-        unsafe { begin(function, caller, near) }
-    };
-
-    /// A function that was called, and does not spawn, returns.
-    ///
-    /// # Safety
-    /// None: the guard is not looked at.
-    farsight_leave, farsight_leave_near(_guard: *mut Guard) = |_, near| leaves(near);
-
-    /// The function waits for its children.
-    ///
-    /// # Safety
-    /// None.
-    farsight_sync, farsight_sync_near() = sync;
-}
-
-/// A function that spawns returns, having waited for its children.
+/// A task starts. `near`: nothing but straight code follows.
 ///
 /// # Safety
-/// `guard` is what [`farsight_begin`] gave.
+/// `site` is one that the rewriter made.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
+pub unsafe extern "C" fn farsight_site_spawn(site: *const Site, near: c_int) {
     // SAFETY: by contract.
-    returns(unsafe { &*guard });
+    spawn(unsafe { &*site }, near != 0);
+}
+
+/// The task ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_site_child_end(near: c_int) {
+    child_end(near != 0);
+}
+
+/// The next function that begins is called here.
+///
+/// # Safety
+/// `site` is one that the rewriter made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_site_call(site: *const Site, near: c_int) {
+    // SAFETY: by contract.
+    call(unsafe { &*site }, near != 0);
+}
+
+/// A function that spawns begins: what [`farsight_site_return`] wants to hear.
+///
+/// # Safety
+/// `function` is a literal.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farsight_site_begin(
+    function: *const c_char,
+    caller: *const c_void,
+    near: c_int,
+) -> i8 {
+    // SAFETY: by contract.
+    unsafe { begin(function, caller, near != 0) }
+}
+
+/// It returns, having waited for its children.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_site_return(frame: i8) {
+    returns(frame);
 }
 
 /// A function that does not spawn is called.
@@ -335,9 +298,21 @@ pub unsafe extern "C" fn farsight_return(guard: *mut Guard) {
 /// # Safety
 /// `site` is one that the rewriter made.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
+pub unsafe extern "C" fn farsight_site_enter(site: *const Site) {
     // SAFETY: by contract.
-    enters(unsafe { &*site })
+    enters(unsafe { &*site });
+}
+
+/// It returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_site_leave(near: c_int) {
+    leaves(near != 0);
+}
+
+/// The function waits for its children.
+#[unsafe(no_mangle)]
+pub extern "C" fn farsight_site_sync(near: c_int) {
+    sync(near != 0);
 }
 
 /// A parallel loop starts.
@@ -345,11 +320,11 @@ pub unsafe extern "C" fn farsight_enter(site: *const Site) -> Guard {
 /// # Safety
 /// `site` is one that the rewriter made.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
+pub unsafe extern "C" fn farsight_site_loop(site: *const Site) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             main.whole_begin(false);
-            return GO;
+            return;
         }
         main.pause(false);
         main.spawned = true;
@@ -357,12 +332,11 @@ pub unsafe extern "C" fn farsight_loop(site: *const Site) -> Guard {
         enter(main, unsafe { &*site }.id(), How::Called);
         main.resume();
     }
-    GO
 }
 
 /// It ends: its iterations have been waited for.
 #[unsafe(no_mangle)]
-pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
+pub extern "C" fn farsight_site_loop_end() {
     if let Some(main) = Main::get() {
         if main.is_whole {
             return main.whole_loop_end();
@@ -378,11 +352,11 @@ pub extern "C" fn farsight_loop_end(_guard: *mut Guard) {
 /// # Safety
 /// `site` is one that the rewriter made.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
+pub unsafe extern "C" fn farsight_site_iteration(site: *const Site) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             main.whole_iteration();
-            return GO;
+            return;
         }
         let counting = main.counted();
         // SAFETY: by contract.
@@ -392,12 +366,11 @@ pub unsafe extern "C" fn farsight_iteration(site: *const Site) -> Guard {
             main.restart();
         }
     }
-    GO
 }
 
 /// It ends.
 #[unsafe(no_mangle)]
-pub extern "C" fn farsight_iteration_end(_guard: *mut Guard) {
+pub extern "C" fn farsight_site_iteration_end() {
     if let Some(main) = Main::get() {
         if main.is_whole {
             return main.whole_end(false);
@@ -433,42 +406,19 @@ unsafe impl Sync for Nowhere {}
 
 /// As a program spawns.
 #[inline(never)]
-pub fn spawn_nothing() {
+pub fn spawn_nothing(near: bool) {
     // SAFETY: a site like those that the rewriter makes.
-    unsafe { farsight_spawn(&raw const NOWHERE.0) };
+    unsafe { farsight_site_spawn(&raw const NOWHERE.0, near.into()) };
 }
 
 /// As a task ends.
 #[inline(never)]
-pub fn end_nothing() {
-    // SAFETY: the guard is not looked at.
-    unsafe { farsight_child_end(core::ptr::null_mut()) };
+pub fn end_nothing(near: bool) {
+    farsight_site_child_end(near.into());
 }
 
 /// As a function waits.
 #[inline(never)]
-pub fn sync_nothing() {
-    // SAFETY: nothing is asked for.
-    unsafe { farsight_sync() };
-}
-
-/// As a function of straight code spawns.
-#[inline(never)]
-pub fn spawn_near() {
-    // SAFETY: a site like those that the rewriter makes.
-    unsafe { farsight_spawn_near(&raw const NOWHERE.0) };
-}
-
-/// As a task ends that it spawned.
-#[inline(never)]
-pub fn end_near() {
-    // SAFETY: the guard is not looked at.
-    unsafe { farsight_child_end_near(core::ptr::null_mut()) };
-}
-
-/// As it waits.
-#[inline(never)]
-pub fn sync_near() {
-    // SAFETY: nothing is asked for.
-    unsafe { farsight_sync_near() };
+pub fn sync_nothing(near: bool) {
+    farsight_site_sync(near.into());
 }

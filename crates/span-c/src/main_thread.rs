@@ -1,8 +1,8 @@
 //! The state of the main thread: its clock and shadow stack, from before `main` to exit.
 
-use crate::cilk;
 use crate::repeat::Repeat;
-use crate::straight::{self, Straight};
+use crate::straight::Straight;
+use crate::{calibrate, lengths};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
@@ -49,8 +49,9 @@ static MAIN: Cellar = Cellar(UnsafeCell::new(None));
 /// The thread pointer of the main thread; 0 before it is known and after the end.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
+/// The thread pointer.
 #[inline(always)]
-fn thread() -> usize {
+pub fn thread() -> usize {
     let thread: usize;
     // SAFETY: the first word of the thread block holds its own address (x86-64 ABI for TLS).
     unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) thread, options(nostack, readonly, pure)) };
@@ -149,64 +150,6 @@ impl Main {
     }
 }
 
-/// Measures what a strand of nothing shows: by calling what rewritten programs call, as they do.
-fn calibrate() {
-    const ROUNDS: u64 = 200;
-    const STRANDS: u64 = 3 * ROUNDS;
-    let (spawn, child_end, sync) = core::hint::black_box((
-        cilk::spawn_nothing as fn(),
-        cilk::end_nothing as fn(),
-        cilk::sync_nothing as fn(),
-    ));
-    let mut least = u64::MAX;
-    for _ in 0..10 {
-        let Some(main) = Main::get() else { return };
-        main.stack = Stack::new(u64::MAX, 0);
-        main.whole = Whole::new(0);
-        main.restart();
-        for _ in 0..ROUNDS {
-            spawn();
-            child_end();
-            sync();
-        }
-        let Some(main) = Main::get() else { return };
-        let cost = main.end_strand();
-        let work = if main.is_whole { main.whole.work() } else { main.stack.work() };
-        least = least.min((work + cost) / STRANDS);
-    }
-    clock::HOOK.store(least, Ordering::Relaxed);
-    calibrate_straight();
-}
-
-/// The same for hooks that share readings of the clock.
-fn calibrate_straight() {
-    const ROUNDS: u64 = 320;
-    const HOOKS: u64 = 3 * ROUNDS;
-    if settings().cost != Cost::Time || settings().strands.is_some() {
-        return;
-    }
-    let (spawn, child_end, sync) =
-        core::hint::black_box((cilk::spawn_near as fn(), cilk::end_near as fn(), cilk::sync_near as fn()));
-    let mut least = u64::MAX;
-    for _ in 0..10 {
-        let Some(main) = Main::get() else { return };
-        main.stack = Stack::new(u64::MAX, 0);
-        main.whole = Whole::new(0);
-        main.straight.start(0);
-        main.restart();
-        main.straight.follows(true);
-        let start = clock::tsc();
-        for _ in 0..ROUNDS {
-            spawn();
-            child_end();
-            sync();
-        }
-        least = least.min(clock::tsc() - start);
-    }
-    let Some(main) = Main::get() else { return };
-    main.straight.start(straight::hook(least, HOOKS));
-}
-
 /// Called by the C library before `main`, on the main thread.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -234,8 +177,12 @@ extern "C" fn before_main() {
     main.clock.settle();
     let repeat = main.repeat.take();
     THREAD.store(thread(), Ordering::Relaxed);
-    if settings().cost != Cost::Units {
-        calibrate();
+    // Where the program as a whole is asked for, in one run and in time, the program computes itself.
+    let itself = settings().whole && settings().cost == Cost::Time && repeat.is_none();
+    if itself {
+        lengths::calibrate(main);
+    } else if settings().cost != Cost::Units {
+        calibrate::strand();
     }
     let Some(main) = Main::get() else { return };
     main.stack = Stack::new(heavy, burden);
@@ -244,6 +191,9 @@ extern "C" fn before_main() {
     main.repeat = repeat;
     main.pending = Pending::Unknown;
     main.spawned = false;
+    if itself {
+        lengths::start(burden);
+    }
     // From here on: what was prepared above is ours.
     main.restart();
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
@@ -258,6 +208,8 @@ extern "C" fn at_exit() {
     THREAD.store(0, Ordering::Relaxed);
     // SAFETY: the main thread, at exit; nobody else opens it any more.
     let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
+    let itself = lengths::finish(&mut main);
+    main.spawned |= itself.as_ref().is_some_and(|t| t.spawns > 0);
     let cost = main.end_strand();
     let depth = if main.is_whole { main.whole.depth() } else { main.stack.depth() };
     let mut problems: Vec<String> = Vec::new();
@@ -273,7 +225,9 @@ extern "C" fn at_exit() {
         ("lost-ticks", main.clock.lost.get().to_string()),
     ];
     let model = if main.spawned { "cilk" } else { "serial" };
-    let totals = if main.is_whole {
+    let totals = if let Some(totals) = itself {
+        totals
+    } else if main.is_whole {
         main.whole.strand(cost);
         main.whole.finish()
     } else {

@@ -14,10 +14,11 @@ use span_rt::clock;
 /// Strands that share a reading, beside the one that ends with it.
 const SHARED: u64 = 31;
 /// Estimates are kept in fractions of a tick.
-const FRACTION: u64 = 256;
+pub const FRACTION: u64 = 256;
 
-/// What has passed since the clock was read.
+/// What has passed since the clock was read. The first three are also written by rewritten programs themselves.
 #[derive(Default)]
+#[repr(C)]
 pub struct Straight {
     /// Strands that were charged without a reading.
     shared: u64,
@@ -25,18 +26,25 @@ pub struct Straight {
     limit: u64,
     /// What one costs, in fractions of a tick.
     each: u64,
-    /// Charged, and not yet found on the clock; in fractions of a tick.
-    charged: u64,
+    /// Charged, and not found on the clock at earlier readings; in fractions of a tick.
+    owed: u64,
+    /// Less than a tick, for the next reading.
+    spare: u64,
     /// What a hook costs that does not read the clock.
     hook: u64,
-    /// Whether readings are shared at all.
-    on: bool,
+    /// How many strands may share a reading at all.
+    most: u64,
 }
 
 impl Straight {
+    /// Readings are not shared.
+    pub const fn nothing() -> Self {
+        Straight { shared: 0, limit: 0, each: 0, owed: 0, spare: 0, hook: 0, most: 0 }
+    }
+
     /// Readings are shared from now on, and a hook without one costs `hook` ticks.
     pub fn start(&mut self, hook: u64) {
-        *self = Straight { hook, on: true, ..Straight::default() };
+        *self = Straight { hook, most: SHARED, ..Straight::default() };
     }
 
     /// A strand ends: what it is charged, if the clock need not be read.
@@ -45,26 +53,31 @@ impl Straight {
         if self.shared >= self.limit {
             return None;
         }
+        // Whole ticks are charged; what is left of a tick is charged with the next.
+        let before = self.shared * self.each / FRACTION;
         self.shared += 1;
-        // Whole ticks are charged; what was left of a tick is charged with the next.
-        let before = self.charged / FRACTION;
-        self.charged += self.each;
-        Some(self.charged / FRACTION - before)
+        Some(self.shared * self.each / FRACTION - before)
     }
 
-    /// The clock was read and showed `elapsed`: what of it is left.
+    /// The clock was read and showed `elapsed` ticks: what is left of them.
     #[inline(always)]
     pub fn read(&mut self, elapsed: u64) -> u64 {
-        if self.charged == 0 && self.shared == 0 {
+        if self.owed == 0 && self.shared == 0 {
             return elapsed;
         }
-        self.settle(elapsed)
+        // Ticks that were charged are whole ones.
+        let rest = self.shared * self.each % FRACTION;
+        let left = self.settle(elapsed).1 + rest + self.spare;
+        self.spare = left % FRACTION;
+        left / FRACTION
     }
 
-    fn settle(&mut self, elapsed: u64) -> u64 {
-        let elapsed = elapsed.saturating_sub(self.shared * self.hook);
+    /// The same in fractions of a tick: what passed, and what of it is left.
+    pub fn settle(&mut self, elapsed: u64) -> (u64, u64) {
+        let elapsed = elapsed.saturating_sub(self.shared * self.hook) * FRACTION;
+        let charged = self.owed + self.shared * self.each;
         if self.limit > 0 {
-            let mean = elapsed * FRACTION / (self.shared + 1);
+            let mean = elapsed / (self.shared + 1);
             // An interrupt, or a cache that was cold, is no straight code.
             self.each = match self.each {
                 0 => mean,
@@ -72,16 +85,14 @@ impl Straight {
             };
         }
         self.shared = 0;
-        let charged = self.charged / FRACTION;
-        let left = elapsed.saturating_sub(charged);
-        self.charged = charged.saturating_sub(elapsed) * FRACTION;
-        left
+        self.owed = charged.saturating_sub(elapsed);
+        (elapsed, elapsed.saturating_sub(charged))
     }
 
     /// What follows is straight code, or not known to be.
     #[inline(always)]
     pub fn follows(&mut self, straight: bool) {
-        self.limit = if straight && self.on { SHARED } else { 0 };
+        self.limit = if straight { self.most } else { 0 };
     }
 
     /// Other code than straight has run, or will before the next hook.
@@ -93,7 +104,6 @@ impl Straight {
     /// The clock was set anew: what passed since the last reading is nobody's.
     pub fn forget(&mut self) {
         self.shared = 0;
-        self.charged = 0;
     }
 }
 
