@@ -7,8 +7,11 @@
 //! - Cilk programs run as their serial elision, on the thread that called `main`; what other threads call is ignored.
 //! - No panic leaves: every entry point is `extern "C"`, and none allocates but for shadow frames and new sites.
 
+pub mod calibrate;
 pub mod cilk;
+pub mod lengths;
 mod main_thread;
 pub mod ompt;
 mod repeat;
+mod straight;
 mod whole;

@@ -1,7 +1,8 @@
 //! The state of the main thread: its clock and shadow stack, from before `main` to exit.
 
-use crate::cilk;
 use crate::repeat::Repeat;
+use crate::straight::Straight;
+use crate::{calibrate, lengths};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use span_rt::clock::{self, Clock};
@@ -17,9 +18,15 @@ pub struct Main {
     pub begun: u64,
     /// The site that the next function to begin was called or spawned from.
     pub pending: Pending,
+    /// The site was reached by straight code alone.
+    pub near: bool,
     pub spawned: bool,
+    pub straight: Straight,
     /// Instead of `stack`, where only the program as a whole is asked for.
-    pub whole: Option<Whole>,
+    pub whole: Whole,
+    pub is_whole: bool,
+    /// Strands do not start where the one before ended: where runs are compared, and where instructions are counted.
+    pub anew: bool,
     repeat: Option<Repeat>,
 }
 
@@ -42,8 +49,9 @@ static MAIN: Cellar = Cellar(UnsafeCell::new(None));
 /// The thread pointer of the main thread; 0 before it is known and after the end.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
+/// The thread pointer.
 #[inline(always)]
-fn thread() -> usize {
+pub fn thread() -> usize {
     let thread: usize;
     // SAFETY: the first word of the thread block holds its own address (x86-64 ABI for TLS).
     unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) thread, options(nostack, readonly, pure)) };
@@ -57,21 +65,45 @@ impl Main {
         if thread() != THREAD.load(Ordering::Relaxed) {
             return None;
         }
-        // SAFETY: this is the main thread; no caller holds the reference across a call into the program.
-        unsafe { (*MAIN.0.get()).as_mut() }
+        // SAFETY: this is the main thread; no caller holds the reference across a call into the program. The state is
+        // there as long as `THREAD` names a thread.
+        Some(unsafe { (*MAIN.0.get()).as_mut().unwrap_unchecked() })
     }
 
-    /// The strand ends.
+    /// The strand ends. `straight`: nothing but straight code will pass until the next hook.
     #[inline(always)]
-    pub fn pause(&mut self) {
-        let cost = self.end_strand();
+    pub fn pause(&mut self, straight: bool) {
+        let cost = self.cost(straight);
         self.stack.strand(cost);
     }
 
-    /// The strand ends: its cost.
+    /// The cost of the strand that ends.
+    #[inline(always)]
+    pub fn cost(&mut self, straight: bool) -> u64 {
+        match self.straight.charge() {
+            Some(cost) => {
+                if !straight {
+                    self.straight.over();
+                }
+                cost
+            }
+            None => self.read(straight),
+        }
+    }
+
+    /// Not inlined: what calls it needs few registers, and shares the reading with others where it can.
+    #[inline(never)]
+    fn read(&mut self, straight: bool) -> u64 {
+        let cost = self.end_strand();
+        self.straight.follows(straight);
+        cost
+    }
+
+    /// The strand ends, and the clock is read: its cost.
     #[inline(always)]
     pub fn end_strand(&mut self) -> u64 {
-        let (mut cost, now) = self.clock.end(self.begun);
+        let (cost, now) = self.clock.end(self.begun);
+        let mut cost = self.straight.read(cost);
         if let Some(repeat) = &mut self.repeat {
             cost = repeat.strand(cost);
         }
@@ -79,17 +111,11 @@ impl Main {
         cost
     }
 
-    /// Whether runs are compared, strand by strand.
-    #[inline(always)]
-    pub fn compares(&self) -> bool {
-        self.repeat.is_some()
-    }
-
     /// The next strand starts. It started when the last one ended, and has what we did since in it, which is known and
     /// taken off; unless we did something that takes longer than usual.
     #[inline(always)]
     pub fn resume(&mut self) {
-        if self.stack.took_long() || self.repeat.is_some() || clock::is_counted() {
+        if self.stack.took_long() | self.anew {
             self.restart();
         }
     }
@@ -97,9 +123,12 @@ impl Main {
     /// Takes what we do here, where no strand ends, out of the strand: when instructions are counted, where ours must not
     /// be among them. In time it is less than what the clock can tell.
     #[inline(always)]
-    pub fn aside(&mut self, what: impl FnOnce(&mut Main)) {
+    pub fn aside(&mut self, straight: bool, what: impl FnOnce(&mut Main)) {
+        if !straight {
+            self.straight.over();
+        }
         if clock::is_counted() {
-            self.pause();
+            self.pause(false);
             what(self);
             self.restart();
         } else {
@@ -116,36 +145,9 @@ impl Main {
     /// The next strand starts now.
     #[cold]
     pub fn restart(&mut self) {
+        self.straight.forget();
         self.begun = self.clock.begin_late();
     }
-}
-
-/// Measures what a strand of nothing shows: by calling what rewritten programs call, as they do.
-fn calibrate() {
-    const ROUNDS: u64 = 200;
-    const STRANDS: u64 = 3 * ROUNDS;
-    let (spawn, child_end, sync) = core::hint::black_box((
-        cilk::spawn_nothing as fn(),
-        cilk::end_nothing as fn(),
-        cilk::sync_nothing as fn(),
-    ));
-    let mut least = u64::MAX;
-    for _ in 0..10 {
-        let Some(main) = Main::get() else { return };
-        main.stack = Stack::new(u64::MAX, 0);
-        main.whole = main.whole.take().map(|_| Whole::new(0));
-        main.restart();
-        for _ in 0..ROUNDS {
-            spawn();
-            child_end();
-            sync();
-        }
-        let Some(main) = Main::get() else { return };
-        let cost = main.end_strand();
-        let work = main.whole.as_ref().map_or(main.stack.work(), Whole::work);
-        least = least.min((work + cost) / STRANDS);
-    }
-    clock::HOOK.store(least, Ordering::Relaxed);
 }
 
 /// Called by the C library before `main`, on the main thread.
@@ -162,8 +164,12 @@ extern "C" fn before_main() {
         stack: Stack::new(heavy, burden),
         begun: 0,
         pending: Pending::Unknown,
+        near: false,
         spawned: false,
-        whole: settings().whole.then(|| Whole::new(burden)),
+        straight: Straight::default(),
+        whole: Whole::new(burden),
+        is_whole: settings().whole,
+        anew: clock::is_counted(),
         repeat: settings().strands.as_deref().map(Repeat::new),
     };
     // SAFETY: nobody else runs yet.
@@ -171,15 +177,23 @@ extern "C" fn before_main() {
     main.clock.settle();
     let repeat = main.repeat.take();
     THREAD.store(thread(), Ordering::Relaxed);
-    if settings().cost != Cost::Units {
-        calibrate();
+    // Where the program as a whole is asked for, in one run and in time, the program computes itself.
+    let itself = settings().whole && settings().cost == Cost::Time && repeat.is_none();
+    if itself {
+        lengths::calibrate(main);
+    } else if settings().cost != Cost::Units {
+        calibrate::strand();
     }
     let Some(main) = Main::get() else { return };
     main.stack = Stack::new(heavy, burden);
-    main.whole = main.whole.take().map(|_| Whole::new(burden));
+    main.whole = Whole::new(burden);
+    main.anew |= repeat.is_some();
     main.repeat = repeat;
     main.pending = Pending::Unknown;
     main.spawned = false;
+    if itself {
+        lengths::start(burden);
+    }
     // From here on: what was prepared above is ours.
     main.restart();
     // SAFETY: the library is never unloaded: the program or the dynamic loader holds it.
@@ -191,11 +205,13 @@ extern "C" fn at_exit() {
     if Main::get().is_none() {
         return;
     }
-    // SAFETY: the main thread, at exit.
-    let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
     THREAD.store(0, Ordering::Relaxed);
+    // SAFETY: the main thread, at exit; nobody else opens it any more.
+    let Some(mut main) = (unsafe { (*MAIN.0.get()).take() }) else { return };
+    let itself = lengths::finish(&mut main);
+    main.spawned |= itself.as_ref().is_some_and(|t| t.spawns > 0);
     let cost = main.end_strand();
-    let depth = main.whole.as_ref().map_or(main.stack.depth(), Whole::depth);
+    let depth = if main.is_whole { main.whole.depth() } else { main.stack.depth() };
     let mut problems: Vec<String> = Vec::new();
     problems.extend(main.repeat.take().filter(|_| main.spawned).and_then(Repeat::finish));
     if depth > 1 && main.spawned {
@@ -209,15 +225,14 @@ extern "C" fn at_exit() {
         ("lost-ticks", main.clock.lost.get().to_string()),
     ];
     let model = if main.spawned { "cilk" } else { "serial" };
-    let totals = match main.whole.take() {
-        Some(mut whole) => {
-            whole.strand(cost);
-            whole.finish()
-        }
-        None => {
-            main.stack.strand(cost);
-            main.stack.finish()
-        }
+    let totals = if let Some(totals) = itself {
+        totals
+    } else if main.is_whole {
+        main.whole.strand(cost);
+        main.whole.finish()
+    } else {
+        main.stack.strand(cost);
+        main.stack.finish()
     };
     end::write(model, totals, &facts, problems);
 }

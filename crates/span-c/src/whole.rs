@@ -1,7 +1,7 @@
 //! The hooks of [`cilk`](crate::cilk) when only the program as a whole is asked for: lengths, no call sites.
 //!
 //! Only boundaries of strands read the clock: a spawn, the end of a task, and waiting for children that there are. A call
-//! is none. Where instructions are counted every hook still takes its own out.
+//! is none. `near` says that nothing but straight code follows ([`straight`](crate::straight)). Where instructions are counted every hook still takes its own out.
 
 use crate::main_thread::Main;
 use span_rt::clock;
@@ -9,41 +9,46 @@ use spandag::serial::How;
 use spandag::whole::Whole;
 
 impl Main {
-    /// The lengths, if that is all that is asked for.
-    #[inline(always)]
-    pub fn is_whole(&self) -> bool {
-        self.whole.is_some()
-    }
-
     /// A strand ends, `what` happens, and the next one starts.
     #[inline(always)]
-    fn boundary(&mut self, what: impl FnOnce(&mut Whole)) {
-        let cost = self.end_strand();
-        if let Some(whole) = &mut self.whole {
-            whole.strand(cost);
-            what(whole);
+    fn boundary(&mut self, near: bool, what: impl FnOnce(&mut Whole)) {
+        let Some(cost) = self.straight.charge() else { return self.boundary_read(near, what) };
+        if !near {
+            self.straight.over();
         }
-        if self.compares() || clock::is_counted() {
+        self.whole.strand(cost);
+        what(&mut self.whole);
+    }
+
+    /// Not inlined and last, so that a boundary without a reading needs no register to survive a call.
+    #[inline(never)]
+    fn boundary_read(&mut self, near: bool, what: impl FnOnce(&mut Whole)) {
+        let cost = self.end_strand();
+        self.straight.follows(near);
+        self.whole.strand(cost);
+        what(&mut self.whole);
+        if self.anew {
             self.restart();
         }
     }
 
     /// Something happens in the middle of a strand.
     #[inline(always)]
-    fn within(&mut self, what: impl FnOnce(&mut Whole)) {
-        if clock::is_counted() {
-            return self.boundary(what);
+    fn within(&mut self, near: bool, what: impl FnOnce(&mut Whole)) {
+        if self.anew && clock::is_counted() {
+            return self.boundary(false, what);
         }
-        if let Some(whole) = &mut self.whole {
-            what(whole);
+        if !near {
+            self.straight.over();
         }
+        what(&mut self.whole);
     }
 
     /// A task starts.
     #[inline(always)]
-    pub fn whole_spawn(&mut self) {
+    pub fn whole_spawn(&mut self, near: bool) {
         self.spawned = true;
-        self.boundary(|w| w.enter(How::Spawned));
+        self.boundary(near, |w| w.enter(How::Spawned));
     }
 
     /// An iteration of a loop starts: the counting since the one before belongs to it.
@@ -51,60 +56,56 @@ impl Main {
     pub fn whole_iteration(&mut self) {
         self.spawned = true;
         if clock::is_counted() {
-            let cost = self.end_strand();
-            if let Some(whole) = &mut self.whole {
-                whole.enter(How::Iteration);
-                whole.strand(cost);
-            }
+            let cost = self.cost(false);
+            self.whole.enter(How::Iteration);
+            self.whole.strand(cost);
             return self.restart();
         }
-        self.within(|w| w.enter(How::Iteration));
+        self.within(false, |w| w.enter(How::Iteration));
     }
 
     /// A task or an iteration ends.
     #[inline(always)]
-    pub fn whole_end(&mut self) {
-        self.boundary(Whole::leave);
+    pub fn whole_end(&mut self, near: bool) {
+        self.boundary(near, Whole::leave);
     }
 
     /// A function that spawns, or a loop, begins.
     #[inline(always)]
-    pub fn whole_begin(&mut self) {
-        self.within(|w| w.enter(How::Called));
+    pub fn whole_begin(&mut self, near: bool) {
+        self.within(near, |w| w.enter(How::Called));
     }
 
     /// It returns, having waited for its children.
     #[inline(always)]
-    pub fn whole_return(&mut self) {
-        if self.whole.as_ref().is_some_and(Whole::has_children) {
-            self.boundary(Whole::leave);
+    pub fn whole_return(&mut self, near: bool) {
+        if self.whole.has_children() {
+            self.boundary(near, Whole::leave);
         } else {
-            self.within(Whole::leave);
+            self.within(near, Whole::leave);
         }
     }
 
     /// Something that means nothing to the program as a whole.
     #[inline(always)]
-    pub fn whole_aside(&mut self) {
-        self.within(|_| ());
+    pub fn whole_aside(&mut self, near: bool) {
+        self.within(near, |_| ());
     }
 
     /// A loop ends. What passed since its last iteration is its own counting, which a parallel loop does by halving.
     #[inline(always)]
     pub fn whole_loop_end(&mut self) {
-        if let Some(whole) = &mut self.whole {
-            whole.leave();
-        }
+        self.whole.leave();
         self.restart();
     }
 
     /// The function waits for its children.
     #[inline(always)]
-    pub fn whole_sync(&mut self) {
-        if self.whole.as_ref().is_some_and(Whole::has_children) {
-            self.boundary(Whole::sync);
+    pub fn whole_sync(&mut self, near: bool) {
+        if self.whole.has_children() {
+            self.boundary(near, Whole::sync);
         } else {
-            self.whole_aside();
+            self.whole_aside(near);
         }
     }
 }

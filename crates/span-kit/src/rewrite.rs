@@ -1,19 +1,22 @@
 //! Cilk to C: rewrites preprocessed source so that stock compilers take it and the runtime hears of it.
 //!
 //! ```text
-//! cilk_spawn f(x)            ({ GUARD g = farsight_spawn(&site); f(x); })
-//! cilk_sync;                 farsight_sync();
-//! cilk_for (a; b; c) S       for (GUARD l = farsight_loop(&s1); …) for (a; b; c) for (GUARD i = farsight_iteration(&s2); …) S
-//! cilk_scope { … }           for (GUARD s = farsight_begin(…); …) { … }
-//! int f(…) { … spawn … }     int f(…) { GUARD r = farsight_begin("f", …); … spawn … }
-//! f(y)                       (farsight_call(&site), f)(y)          in C, where f is known to spawn
-//! g(z)                       ({ GUARD c = farsight_enter(&site); g(z); })
+//! cilk_spawn f(x)            ({ FRAME g = farsight_spawn(&site, …); f(x); })
+//! cilk_sync;                 farsight_sync(…);
+//! cilk_for (a; b; c) S       for (FRAME l = farsight_loop(&s1); …) for (a; b; c) for (FRAME i = farsight_iteration(&s2, …); …) S
+//! cilk_scope { … }           for (FRAME s = farsight_loop(…); …) { … }
+//! int f(…) { … spawn … }     int f(…) { FRAME r = farsight_begin("f", …); … spawn … }
+//! f(y)                       (farsight_call(&site, …), f)(y)          in C, where f is known to spawn
+//! g(z)                       ({ FRAME c = farsight_enter(&site, …); g(z); })
 //! ```
-//! A `GUARD` is a variable with the `cleanup` attribute, which gcc and clang run when its scope is left in whatever
+//! A `FRAME` is a variable with the `cleanup` attribute, which gcc and clang run when its scope is left in whatever
 //! way; so a function that spawns waits for its children at every return, and an exception ends a task.
 //!
 //! The last form is for calls of functions that do not spawn, are defined in the same source and contain a loop, from
 //! functions that spawn and from `main`: these can hold a span. Smaller ones are part of their caller.
+//!
+//! Functions without loops and without calls that are not rewritten, such as fib, have strands of some nanoseconds; their
+//! hooks are told so and need not read the clock each time (C only).
 //!
 //! It works on tokens, not on syntax: a function body is a `{` after a `)` outside of any function. Everything that
 //! is not Cilk is passed through byte for byte, line markers included, so debug information stays right.
@@ -166,6 +169,8 @@ struct Rewriter<'a> {
     spawners: Vec<String>,
     /// Functions that contain a loop.
     loopers: Vec<String>,
+    /// Spawners of straight code alone: no loop, and no call that the runtime does not hear of.
+    straight: Vec<String>,
     sites: usize,
 }
 
@@ -186,9 +191,11 @@ pub fn rewrite(source: &str, language: Language) -> Result<Option<String>, CilkE
         braces: Vec::new(),
         spawners: Vec::new(),
         loopers: Vec::new(),
+        straight: Vec::new(),
         sites: 0,
     };
     r.find_spawners();
+    r.find_straight();
     r.run()?;
     let mut out = String::with_capacity(source.len() * 2);
     for (i, p) in r.pieces.iter().enumerate() {
@@ -197,6 +204,14 @@ pub fn rewrite(source: &str, language: Language) -> Result<Option<String>, CilkE
         out.push_str(&r.after[i]);
     }
     Ok(Some(out))
+}
+
+/// `for (FRAME name = start(&site more); once; ) `: a statement that `start` and `end` are called around.
+fn hook(name: &str, start: &str, end: &str, site: &str, more: &str) -> String {
+    format!(
+        "for (__attribute__((cleanup({end}))) struct farsight_frame {name} = \
+         ({{ static struct farsight_site farsight_s = {site}; {start}(&farsight_s{more}); }}); {name}.once; {name}.once = 0) "
+    )
 }
 
 fn is_cilk(word: &str) -> bool {
@@ -320,6 +335,60 @@ impl Rewriter<'_> {
         self.braces.clear();
     }
 
+    /// The spawners whose strands are too short to be timed one by one. Not in C++, where anything may be a call.
+    fn find_straight(&mut self) {
+        if self.language == Language::Cpp {
+            return;
+        }
+        let mut crooked: Vec<String> = Vec::new();
+        for i in 0..self.pieces.len() {
+            match (self.pieces[i].token, self.pieces[i].text) {
+                (Token::Punctuation, "{") => {
+                    let function = self.function_at(i);
+                    self.braces.push(Brace { at: i, function });
+                }
+                (Token::Punctuation, "}") => {
+                    self.braces.pop();
+                }
+                _ => {}
+            }
+            let Some(function) = self.braces.iter().rev().find_map(|b| b.function.as_ref()) else { continue };
+            if !crooked.contains(function) && !self.is_straight(i) {
+                crooked.push(function.clone());
+            }
+        }
+        self.braces.clear();
+        self.straight = self.spawners.iter().filter(|s| !crooked.contains(s)).cloned().collect();
+    }
+
+    /// Whether the piece at `at` takes no time that could matter, or the runtime hears of it.
+    fn is_straight(&self, at: usize) -> bool {
+        let (token, text) = (self.pieces[at].token, self.pieces[at].text);
+        let opens = self.text(self.next(at)) == "(";
+        match token {
+            // A call of what is computed.
+            Token::Punctuation => !(matches!(text, ")" | "]") && opens),
+            Token::Word => match text {
+                "for" | "while" | "do" | "goto" | "asm" | "__asm__" | "_Cilk_for" | "_Cilk_scope" => false,
+                "if" | "switch" | "return" | "sizeof" | "__builtin_expect" | "_Cilk_spawn" => true,
+                _ if !opens => true,
+                _ if self.text(self.previous(at)) == "_Cilk_spawn" => true,
+                _ => self.is_call(at) && (self.is_spawner(text) || self.loopers.iter().any(|l| l == text)),
+            },
+            _ => true,
+        }
+    }
+
+    fn is_spawner(&self, name: &str) -> bool {
+        self.spawners.iter().any(|s| s == name)
+    }
+
+    /// The last argument of hooks that are followed by code of the function around: whether that is straight.
+    fn nearness(&self) -> &'static str {
+        let function = self.braces.iter().rev().find_map(|b| b.function.as_ref());
+        if function.is_some_and(|f| self.straight.contains(f)) { "1" } else { "0" }
+    }
+
     fn error(&self, at: usize, what: &'static str) -> CilkError {
         let p = &self.pieces[at];
         CilkError { file: self.files[p.file].clone(), line: p.line, what }
@@ -342,10 +411,11 @@ impl Rewriter<'_> {
             );
         };
         if self.after[brace].is_empty() {
+            let near = self.nearness();
             let _ = write!(
                 self.after[brace],
-                " __attribute__((cleanup(farsight_return), unused)) struct farsight_guard farsight_frame = \
-                 farsight_begin({name:?}, __builtin_return_address(0));"
+                " __attribute__((cleanup(farsight_return), unused)) struct farsight_frame farsight_frame = \
+                 farsight_begin({name:?}, __builtin_return_address(0), {near});"
             );
         }
         Ok(())
@@ -364,7 +434,7 @@ impl Rewriter<'_> {
                 }
                 (Token::Word, "_Cilk_sync") => {
                     self.guard_function(i)?;
-                    self.instead[i] = Some("farsight_sync()".into());
+                    self.instead[i] = Some(format!("farsight_sync(&farsight_frame, {})", self.nearness()));
                 }
                 (Token::Word, "_Cilk_spawn") => self.spawn(i)?,
                 (Token::Word, "_Cilk_for") => self.parallel_for(i)?,
@@ -399,10 +469,13 @@ impl Rewriter<'_> {
         }
         let end = end.ok_or_else(|| self.error(at, "a spawn that never ends"))?;
         let site = self.site(at, &callee, 1);
+        let near = self.nearness();
+        // What follows is the task: straight until it begins, if it has a beginning.
+        let task = if self.is_spawner(&callee) { near } else { "0" };
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_child_end), unused)) struct farsight_guard farsight_g = \
-             farsight_spawn(&farsight_s);"
+             __attribute__((cleanup(farsight_child_end), unused)) struct farsight_frame farsight_g = \
+             farsight_spawn(&farsight_s, &farsight_frame, {task}, {near});"
         ));
         self.before[end].insert_str(0, "; })");
         Ok(())
@@ -415,15 +488,12 @@ impl Rewriter<'_> {
         let Some(close) = close else { return Err(self.error(at, "a parallel loop without a head")) };
         let n = self.sites;
         let (whole, each) = (self.site(at, "parallel loop", 2), self.site(at, "iteration", 3));
-        // Sites cannot be static variables inside a head; a statement expression holds them.
-        let guard = |name: &str, call: &str, end: &str, site: &str| {
-            format!(
-                "for (__attribute__((cleanup({end}))) struct farsight_guard {name} = \
-                 ({{ static struct farsight_site farsight_s = {site}; {call}(&farsight_s); }}); {name}.go; {name}.go = 0) "
-            )
-        };
-        let outer = guard(&format!("farsight_l{n}"), "farsight_loop", "farsight_loop_end", &whole);
-        let inner = guard(&format!("farsight_i{n}"), "farsight_iteration", "farsight_iteration_end", &each);
+        // Sites cannot be static variables inside a head; a statement expression holds them. What is spawned in an
+        // iteration is the iteration's: its frame hides the function's.
+        let outer = hook(&format!("farsight_l{n}"), "farsight_loop", "farsight_loop_end", &whole, "");
+        let loop_frame = format!(", &farsight_l{n}");
+        let inner =
+            hook("farsight_frame", "farsight_iteration", "farsight_iteration_end", &each, &loop_frame);
         self.instead[at] = Some(format!("{outer}for "));
         self.after[close].push_str(&format!(" {inner}"));
         Ok(())
@@ -431,13 +501,9 @@ impl Rewriter<'_> {
 
     fn scope(&mut self, at: usize) -> Result<(), CilkError> {
         self.guard_function(at)?;
-        let n = self.sites;
         let site = self.site(at, "scope", 0);
-        self.instead[at] = Some(format!(
-            "for (__attribute__((cleanup(farsight_iteration_end))) struct farsight_guard farsight_c{n} = \
-             ({{ static struct farsight_site farsight_s = {site}; farsight_loop(&farsight_s); }}); \
-             farsight_c{n}.go; farsight_c{n}.go = 0) "
-        ));
+        // As with iterations.
+        self.instead[at] = Some(hook("farsight_frame", "farsight_loop", "farsight_scope_end", &site, ""));
         Ok(())
     }
 
@@ -451,10 +517,11 @@ impl Rewriter<'_> {
         }
         let Some(close) = self.next(at).and_then(|open| self.closing(open)) else { return };
         let site = self.site(at, &name, 0);
+        let near = self.nearness();
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_leave), unused)) struct farsight_guard farsight_g = \
-             farsight_enter(&farsight_s); {name}"
+             __attribute__((cleanup(farsight_leave), unused)) struct farsight_frame farsight_g = \
+             farsight_enter(&farsight_s, {near}); {name}"
         ));
         self.after[close].push_str("; })");
     }
@@ -466,8 +533,9 @@ impl Rewriter<'_> {
         }
         let name = self.pieces[at].text.to_owned();
         let site = self.site(at, &name, 0);
+        let near = self.nearness();
         self.instead[at] = Some(format!(
-            "(({{ static struct farsight_site farsight_s = {site}; farsight_call(&farsight_s); }}), {name})"
+            "(({{ static struct farsight_site farsight_s = {site}; farsight_call(&farsight_s, {near}); }}), {name})"
         ));
     }
 
@@ -519,7 +587,7 @@ mod tests {
         );
         assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 12, 1, 0}"), "{out}");
         assert!(out.contains("{\"x.c\", \"fib\", \"fib\", 13, 0, 0}"), "{out}");
-        assert!(out.contains("farsight_begin(\"fib\""), "{out}");
+        assert!(out.contains("farsight_begin(\"fib\", __builtin_return_address(0), 1)"), "{out}");
         assert!(out.contains("fib(n - 1); });"), "{out}");
     }
 
@@ -535,6 +603,35 @@ mod tests {
                      int f(int n) { _Cilk_spawn w(1); int k = w(w(2)) + s(3); _Cilk_sync; return k; }");
         assert_eq!(out.matches("= farsight_enter(").count(), 2, "{out}");
         assert_eq!(out.matches("= farsight_spawn(").count(), 1, "{out}");
+    }
+
+    #[test]
+    fn straight_code_is_told_from_loops_and_foreign_calls() {
+        let near = |body: &str| {
+            let out = c(&format!("int w(int n) {{ while (n) n--; return n; }}\nint f(int n) {{ {body} }}"));
+            out.contains("farsight_begin(\"f\", __builtin_return_address(0), 1)")
+        };
+        for body in [
+            "if (n < 2) return n; int x = _Cilk_spawn f(n - 1); int y = f(n - 2); _Cilk_sync; return x + y;",
+            "_Cilk_spawn w(n); n = w(n) * sizeof(int); _Cilk_sync; return n;",
+            "_Cilk_spawn memset(0, 0, n); return n;",
+        ] {
+            assert!(near(body), "{body}");
+        }
+        for body in [
+            "for (int i = 0; i < n; i++) _Cilk_spawn f(i);",
+            "puts(\"x\"); _Cilk_spawn f(1);",
+            "_Cilk_spawn f(abs(n));",
+            "_Cilk_spawn f(n); (*p)(n);",
+            "_Cilk_spawn f(n); p[1](n); p->q(n);",
+            "_Cilk_spawn f(n); again: goto again;",
+            "_Cilk_for (int i = 0; i < n; i++) n = i;",
+        ] {
+            assert!(!near(body), "{body}");
+        }
+        // What is spawned and has no beginning of its own may be anything.
+        let out = c("void w(void);\nvoid f(void) { _Cilk_spawn w(); }");
+        assert!(out.contains("farsight_spawn(&farsight_s, &farsight_frame, 0, 1)"), "{out}");
     }
 
     #[test]

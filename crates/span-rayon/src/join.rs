@@ -4,7 +4,7 @@
 //! when the first ends, and the parent goes on when the second ends. [`Local::hand_over`] says so, and holds only
 //! if these really follow each other on one thread; a stolen task, and a parent that waited, read the clock.
 
-use crate::{real, site};
+use crate::{plain, real, site};
 use core::any::type_name;
 use core::marker::PhantomData;
 use core::mem::forget;
@@ -80,16 +80,21 @@ struct Side {
 }
 
 /// Written by one child, and read when it has ended.
-#[derive(Clone, Copy)]
-struct Slot(*mut Outcome);
+pub(crate) struct Slot<T = Outcome>(pub *mut T);
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Slot<T> {}
 // SAFETY: the parent's frame outlives its children, and each has a slot of its own.
-unsafe impl Send for Slot {}
+unsafe impl<T> Send for Slot<T> {}
 // SAFETY: as above.
-unsafe impl Sync for Slot {}
+unsafe impl<T> Sync for Slot<T> {}
 
 /// The thread of the task that forked: compared, never looked at.
 #[derive(Clone, Copy)]
-struct Home(*const Local);
+pub(crate) struct Home(pub *const Local);
 // SAFETY: only the address is used.
 unsafe impl Send for Home {}
 // SAFETY: as above.
@@ -137,6 +142,9 @@ where
     RA: Send,
     RB: Send,
 {
+    if local::is_plain() {
+        return plain::fork(|fork| real::join(|| fork.first(a), || fork.second(b)));
+    }
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
         real::join(|| sa.run(a), || sb.run(b))
     })
@@ -154,6 +162,11 @@ where
     let model = span_rt::env::settings().splits_are_fixed();
     let context =
         move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
+    if local::is_plain() {
+        return plain::fork(|fork| {
+            real::join_context(|c| fork.first(|| a(context(c))), |c| fork.second(|| b(context(c))))
+        });
+    }
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
         real::join_context(|c| sa.run(|| a(context(c))), |c| sb.run(|| b(context(c))))
     })
@@ -215,7 +228,10 @@ pub fn calibrate() {
         let waiting = Waiting(&raw mut root);
         root.task.on(here.arena());
         here.resume(&raw mut root);
-        for _ in 0..ROUNDS {
+        for _ in 0..if local::is_plain() { ROUNDS } else { 0 } {
+            plain::fork(|fork| (fork.first(nothing), fork.second(nothing)));
+        }
+        for _ in 0..if local::is_plain() { 0 } else { ROUNDS } {
             let parent = here.pause();
             let tag = 8;
             here.hand_over(tag, here.paused_at());

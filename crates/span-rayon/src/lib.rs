@@ -20,6 +20,7 @@ use rayon_core_real as real;
 
 mod detached;
 mod join;
+mod plain;
 mod pool;
 mod scope;
 mod site;

@@ -64,6 +64,8 @@ pub struct Local {
     forks: [Fork; FORK_SLOTS],
     /// The task of a thread that the program started itself.
     own_root: Cell<*mut Running>,
+    /// Forks where only lengths are kept.
+    plain_forks: Cell<u64>,
 }
 
 /// A fork of two that was looked up: what was forked, in which context, and what that means for the two sides.
@@ -110,6 +112,7 @@ static ROOT_SCOPE: Mutex<Option<(Gather, Option<Opened>)>> = Mutex::new(None);
 static STOP: AtomicBool = AtomicBool::new(false);
 static BURDEN: AtomicU64 = AtomicU64::new(0);
 static WHOLE: AtomicBool = AtomicBool::new(false);
+static PLAIN: AtomicBool = AtomicBool::new(false);
 static HEAVY: AtomicU64 = AtomicU64::new(HEAVY_TICKS);
 
 struct Shared(*const Local);
@@ -122,6 +125,8 @@ pub const PROGRAM: usize = 1;
 /// Looks at the settings. To be called before the first task.
 pub fn choose() {
     WHOLE.store(settings().whole, Ordering::Relaxed);
+    let plain = settings().whole && settings().cost != Cost::Instructions && settings().strands.is_none();
+    PLAIN.store(plain, Ordering::Relaxed);
 }
 
 /// Starts the clock and the task of the whole program, on the main thread. Later calls do nothing.
@@ -182,6 +187,7 @@ impl Local {
             known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
             forks: [const { Fork::none() }; FORK_SLOTS],
             own_root: Cell::new(core::ptr::null_mut()),
+            plain_forks: Cell::new(0),
         });
         local.clock.settle();
         let local: &'static Local = Box::leak(local);
@@ -206,6 +212,38 @@ impl Local {
         let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
         running.task.strand(cost);
         current
+    }
+
+    /// As [`pause`](Self::pause), where only lengths are kept ([`is_plain`]). The next strand that starts under the name
+    /// `tag` on this thread starts where this one ended.
+    #[inline(always)]
+    pub fn pause_plain(&self, tag: usize) -> *mut Running {
+        let current = self.current.get();
+        if current.is_null() {
+            return self.adopt();
+        }
+        let (cost, now) = self.clock.end(self.begun.get());
+        self.begun.set(now);
+        self.tag.set(tag);
+        // SAFETY: as in `pause`.
+        unsafe { &mut *current }.task.stretch(cost);
+        current
+    }
+
+    /// A strand of `running` starts, as said by [`pause_plain`](Self::pause_plain), or now.
+    #[inline(always)]
+    pub fn resume_plain(&self, running: *mut Running, tag: usize) {
+        self.current.set(running);
+        if self.tag.get() != tag {
+            self.begun.set(self.clock.begin());
+        }
+        self.tag.set(0);
+    }
+
+    /// Forks are counted without a look at call sites.
+    #[inline(always)]
+    pub fn count_plain(&self) {
+        self.plain_forks.set(self.plain_forks.get() + 1);
     }
 
     /// When the strand that was paused last ended.
@@ -384,6 +422,7 @@ impl Local {
 
     /// Forgets what ended on this thread so far.
     pub fn clear_books(&self) {
+        self.plain_forks.set(0);
         if let Some(books) = self.open_books() {
             // SAFETY: as in `end`.
             unsafe { *books = Books::default() };
@@ -409,6 +448,12 @@ impl Local {
 #[inline(always)]
 pub fn is_whole() -> bool {
     WHOLE.load(Ordering::Relaxed)
+}
+
+/// The same, not in instructions and in one run: nothing is kept but lengths.
+#[inline(always)]
+pub fn is_plain() -> bool {
+    PLAIN.load(Ordering::Relaxed)
 }
 
 /// How large things are now.
@@ -511,6 +556,7 @@ pub fn collect() -> Option<Collected> {
         if patience > 0 {
             // SAFETY: its thread is not in its books, and will not open them again: it sees `STOP`.
             all.merge(unsafe { &*local.books.get() });
+            all.halves += 2 * local.plain_forks.get();
         }
         repaired += local.clock.repaired.get();
         lost += local.clock.lost.get();

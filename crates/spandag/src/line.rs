@@ -126,6 +126,23 @@ impl Line {
         self.own += cost;
     }
 
+    /// It becomes longer by something that is nobody's own.
+    #[inline(always)]
+    pub fn stretch(&mut self, cost: Cost) {
+        self.inside.span += cost;
+    }
+
+    /// What was the task's own is nobody's.
+    pub fn disown(&mut self) {
+        self.inside.span += core::mem::take(&mut self.own);
+    }
+
+    /// It is this long, and nobody's own.
+    #[inline(always)]
+    pub fn set_span(&mut self, span: Cost) {
+        self.inside.span = span;
+    }
+
     /// The task that it runs through ends: its strands and its invocation become part of what is known.
     #[inline]
     pub fn close(&mut self, own: Site, mut node: Node, scale: Scale, arena: &mut Arena) {

@@ -168,6 +168,13 @@ pub struct Gather {
     rivals: Option<Line>,
 }
 
+/// How long the path through a task is at some place, without and with burdens; for tasks of which only lengths count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mark {
+    span: Cost,
+    burdened: Cost,
+}
+
 /// What a task looked like before it opened a scope.
 #[derive(Debug)]
 pub struct Opened {
@@ -210,6 +217,61 @@ impl Task {
     #[inline]
     pub fn strand(&mut self, cost: Cost) {
         self.line.strand(cost);
+    }
+
+    /// As [`strand`](Self::strand), where only lengths count: nothing is the task's own.
+    #[inline(always)]
+    pub fn stretch(&mut self, cost: Cost) {
+        self.work += cost;
+        self.burdened += cost;
+        self.line.stretch(cost);
+    }
+
+    /// Where the task stands; only lengths count. What it does from here on may run in parallel with something else that
+    /// starts here: it goes [`back`](Self::back) for that, and they [`meet`](Self::meet).
+    #[inline(always)]
+    pub fn mark(&mut self) -> Mark {
+        let own = self.line.local();
+        if own != 0 {
+            self.work += own;
+            self.burdened += own;
+            self.line.disown();
+        }
+        Mark { span: self.line.span(), burdened: self.burdened }
+    }
+
+    /// Goes back to `mark`. Where the task stood.
+    #[inline(always)]
+    pub fn back(&mut self, mark: Mark) -> Mark {
+        let end = self.mark();
+        self.burdened = mark.burdened;
+        self.line.set_span(mark.span);
+        end
+    }
+
+    /// What ended at `other` has been waited for.
+    #[inline(always)]
+    pub fn meet(&mut self, other: Mark, burden: Cost) {
+        let end = self.mark();
+        self.burdened = end.burdened.max(other.burdened) + burden;
+        self.line.set_span(end.span.max(other.span));
+    }
+
+    /// The same for a task that started at `mark` and ended elsewhere: where it ended.
+    pub fn end_of(&mut self, child: Outcome, mark: Mark) -> Mark {
+        self.work += child.work;
+        Mark { span: mark.span + child.inside.span, burdened: mark.burdened + child.burdened }
+    }
+
+    /// A task that starts where another one stood, on the path from the program's start.
+    pub fn at(site: Site, entry: Entry, start: (Cost, Cost)) -> Task {
+        Self::new(site, entry, start.0, start.1)
+    }
+
+    /// Where it stands on that path, without and with burdens.
+    #[inline(always)]
+    pub fn place(&self) -> (Cost, Cost) {
+        (self.now(), self.now_burdened())
     }
 
     /// Length of the longest path from the start of the program to here.
@@ -369,7 +431,8 @@ impl Task {
         arena: &mut Arena,
     ) -> Seed {
         let (at, at_burdened) = (self.now(), self.now_burdened());
-        let point = if self.cut.as_ref().is_some_and(|c| c.scope == scope) {
+        // Where only lengths count nobody asks what led to it, and the line stays whole for marks on it.
+        let point = if !scale.is_whole() && self.cut.as_ref().is_some_and(|c| c.scope == scope) {
             self.cut(body, scale, arena)
         } else {
             let mut line = Line::default();

@@ -12,21 +12,64 @@ use crate::Cost;
 use crate::serial::{How, Totals};
 use alloc::vec::Vec;
 
-struct Frame {
-    how: How,
-    /// Something was spawned and not waited for.
-    forked: bool,
+/// The current invocation.
+#[repr(C)]
+struct Top {
+    /// Longest path to where it stands, and what forks add to it where every fork costs a burden on both branches.
     here: Cost,
+    extra: Cost,
+    /// The longest path to the end of a spawned child, without burdens and with them.
     latest: Cost,
-    /// The same where every fork costs a burden on both branches.
-    burdened: Cost,
     burdened_latest: Cost,
-    /// Of the outstanding children, iterations of a loop.
-    iterations: u64,
+    state: State,
+}
+
+/// One that waits for another one to return. In another order than in [`Top`], so that compilers copy word by word: a
+/// wider copy of words that were just written would have to wait for them.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Frame {
+    latest: Cost,
+    here: Cost,
+    burdened_latest: Cost,
+    extra: Cost,
+    state: State,
+}
+
+/// Outstanding children that are iterations of a loop, and below them how the invocation came about.
+#[derive(Clone, Copy)]
+struct State(u64);
+
+impl State {
+    /// Something was spawned and not waited for.
+    const FORKED: u64 = 1;
+    const SPAWNED: u64 = 2;
+    const ITERATION: u64 = 4;
+    const ONE: u64 = 8;
+
+    #[inline(always)]
+    fn of(how: How) -> State {
+        State(match how {
+            How::Called => 0,
+            How::Spawned => Self::SPAWNED,
+            How::Iteration => Self::ITERATION,
+        })
+    }
+
+    #[inline(always)]
+    fn is(self, what: u64) -> bool {
+        self.0 & what != 0
+    }
+
+    #[inline(always)]
+    fn iterations(self) -> u64 {
+        self.0 / Self::ONE
+    }
 }
 
 /// The shadow stack of one serial execution, without call sites.
 pub struct Whole {
+    top: Top,
     frames: Vec<Frame>,
     work: Cost,
     burden: Cost,
@@ -37,9 +80,8 @@ pub struct Whole {
 impl Whole {
     /// A program that has just started. A fork costs `burden` in burdened spans.
     pub fn new(burden: Cost) -> Self {
-        let mut whole = Whole { frames: Vec::new(), work: 0, burden, spawns: 0, syncs: 0 };
-        whole.enter(How::Called);
-        whole
+        let top = Top { here: 0, extra: 0, latest: 0, burdened_latest: 0, state: State(0) };
+        Whole { top, frames: Vec::new(), work: 0, burden, spawns: 0, syncs: 0 }
     }
 
     /// Cost of all strands so far.
@@ -49,85 +91,85 @@ impl Whole {
 
     /// How many invocations are active, the program itself included.
     pub fn depth(&self) -> usize {
-        self.frames.len()
+        self.frames.len() + 1
     }
 
     /// The program executes.
-    #[inline]
+    #[inline(always)]
     pub fn strand(&mut self, cost: Cost) {
         self.work += cost;
-        if let Some(f) = self.frames.last_mut() {
-            f.here += cost;
-            f.burdened += cost;
-        }
+        self.top.here += cost;
     }
 
     /// Something is invoked.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, how: How) {
-        let (here, burdened) = self.frames.last().map_or((0, 0), |f| (f.here, f.burdened));
-        self.frames.push(Frame {
-            how,
-            forked: false,
-            here,
-            latest: 0,
-            burdened,
-            burdened_latest: 0,
-            iterations: 0,
-        });
+        if self.frames.len() == self.frames.capacity() {
+            return self.grow(how);
+        }
+        self.push(how);
+    }
+
+    /// Not inlined and last: what comes before then needs no register to survive a call.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, how: How) {
+        self.frames.reserve(self.frames.len().max(64));
+        self.push(how);
+    }
+
+    #[inline(always)]
+    fn push(&mut self, how: How) {
+        let Top { here, extra, latest, burdened_latest, state } = self.top;
+        self.frames.push(Frame { latest, here, burdened_latest, extra, state });
+        self.top.latest = 0;
+        self.top.burdened_latest = 0;
+        self.top.state = State::of(how);
     }
 
     /// Whether the current invocation has children that it has not waited for: then its end is a boundary of strands.
-    #[inline]
+    #[inline(always)]
     pub fn has_children(&self) -> bool {
-        self.frames.last().is_some_and(|f| f.forked)
+        self.top.state.is(State::FORKED)
     }
 
     /// The current invocation waits for the children that it spawned.
-    #[inline]
+    #[inline(always)]
     pub fn sync(&mut self) {
-        if let Some(f) = self.frames.last_mut() {
-            self.syncs += u64::from(f.wait(self.burden));
+        if self.has_children() {
+            self.syncs += 1;
+            self.top.wait(self.burden);
         }
     }
 
     /// The current invocation returns, its children having been waited for. The program itself never returns.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self) {
-        let Some((g, callers)) = self.frames.split_last_mut() else { return };
-        let Some(f) = callers.last_mut() else { return };
-        self.syncs += u64::from(g.wait(self.burden));
-        match g.how {
-            How::Called => {
-                f.here = g.here;
-                f.burdened = g.burdened;
-            }
-            How::Spawned => {
-                self.spawns += 1;
-                f.forked = true;
-                f.latest = f.latest.max(g.here);
-                f.burdened_latest = f.burdened_latest.max(g.burdened + self.burden);
-                f.burdened += self.burden;
-            }
-            How::Iteration => {
-                self.spawns += 1;
-                f.forked = true;
-                f.iterations += 1;
-                f.latest = f.latest.max(g.here);
-                f.burdened_latest = f.burdened_latest.max(g.burdened);
-            }
+        let Some(f) = self.frames.pop() else { return };
+        self.sync();
+        let Top { here, extra, state, .. } = self.top;
+        self.top.latest = f.latest;
+        self.top.burdened_latest = f.burdened_latest;
+        self.top.state = f.state;
+        if state.is(State::SPAWNED | State::ITERATION) {
+            self.spawns += 1;
+            // Iterations are handed out by halving, which is paid for when they are waited for.
+            let (burden, more) = if state.is(State::SPAWNED) { (self.burden, 0) } else { (0, State::ONE) };
+            self.top.latest = f.latest.max(here);
+            self.top.burdened_latest = f.burdened_latest.max(here + extra + burden);
+            self.top.state = State((f.state.0 | State::FORKED) + more);
+            self.top.here = f.here;
+            self.top.extra = f.extra + burden;
         }
-        let len = self.frames.len() - 1;
-        self.frames.truncate(len);
     }
 
     /// The end of the program.
     pub fn finish(mut self) -> Totals {
-        while self.frames.len() > 1 {
+        while !self.frames.is_empty() {
             self.leave();
         }
         self.sync();
-        let (span, burdened) = self.frames.first().map_or((0, 0), |f| (f.here, f.burdened));
+        let (span, burdened) = (self.top.here, self.top.here + self.top.extra);
         let (spawns, syncs) = (self.spawns, self.syncs);
         let mut totals = Totals { work: self.work, span, burdened, spawns, syncs, ..Totals::default() };
         totals.only_whole();
@@ -135,23 +177,21 @@ impl Whole {
     }
 }
 
-impl Frame {
-    /// Waits for the children; whether there were any.
-    #[inline]
-    fn wait(&mut self, burden: Cost) -> bool {
-        if !core::mem::take(&mut self.forked) {
-            return false;
-        }
-        if self.iterations > 0 {
-            let halvings = u64::from(self.iterations.next_power_of_two().trailing_zeros());
+impl Top {
+    /// Waits for the children.
+    #[inline(always)]
+    fn wait(&mut self, burden: Cost) {
+        let iterations = self.state.iterations();
+        if iterations > 0 {
+            let halvings = u64::from(iterations.next_power_of_two().trailing_zeros());
             self.burdened_latest += burden.saturating_mul(halvings);
-            self.iterations = 0;
         }
+        self.state.0 &= State::ONE - 1 - State::FORKED;
+        let burdened = (self.here + self.extra).max(self.burdened_latest);
         self.here = self.here.max(self.latest);
-        self.burdened = self.burdened.max(self.burdened_latest);
+        self.extra = burdened - self.here;
         self.latest = 0;
         self.burdened_latest = 0;
-        true
     }
 }
 
