@@ -101,7 +101,7 @@ fn summary(rows: &[Row], board: &mut Scoreboard) {
 }
 
 /// Gain and its standard error at a quarter, a half and three quarters less work.
-pub fn truth(args: &Args, case: &Case, program: &Path, base_ns: f64) -> Result<[(f64, f64); 3]> {
+fn truth(args: &Args, case: &Case, program: &Path, base_ns: f64) -> Result<[(f64, f64); 3]> {
     /// Time of one run.
     const RUN_NS: f64 = 0.06e9;
     /// Rounds of a whole cycle of `phases.c`, and a multiple of any other program's.
