@@ -35,7 +35,7 @@ pub fn json(run: &Run, idle: &Idle, analysis: &IdleAnalysis) -> Value {
         .map(|(i, n)| {
             let frame = &idle.frames[n.frame as usize];
             let mut c = value!({
-                "id": i, "parent": n.parent, "function": n.name, "file": frame.file, "line": frame.line,
+                "id": i, "parent": n.parent, "function": &*n.name, "file": frame.file, "line": frame.line,
                 "kind": kind(n), "excl": true,
             });
             extend(&mut c, fields(&n.own));
@@ -58,7 +58,7 @@ pub fn json(run: &Run, idle: &Idle, analysis: &IdleAnalysis) -> Value {
         let mut at = analysis.logical.of_context.get(context as usize).copied().flatten();
         while let Some(n) = at {
             let node = &analysis.logical.nodes[n as usize];
-            names.push(node.name.as_str());
+            names.push(&*node.name);
             at = node.parent;
         }
         names.reverse();
@@ -234,7 +234,7 @@ fn answerable(analysis: &IdleAnalysis) -> Option<(&Function, i64)> {
         while let (false, Some(parent)) = (own(&nodes[at]), nodes[at].parent) {
             at = parent as usize;
         }
-        *sums.entry(nodes[at].name.as_str()).or_default() += node.own.idle_ns;
+        *sums.entry(&*nodes[at].name).or_default() += node.own.idle_ns;
     }
     let best = sums.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)))?;
     let function = analysis.functions.iter().find(|f| f.name == best.0)?;
@@ -280,7 +280,7 @@ fn locks(idle: &Idle, analysis: &IdleAnalysis) -> String {
     let mut out = String::new();
     let leaf = |context: u32| -> Vec<&str> {
         let node = analysis.logical.of_context.get(context as usize).copied().flatten();
-        node.map(|n| analysis.logical.nodes[n as usize].name.as_str()).into_iter().collect()
+        node.map(|n| &*analysis.logical.nodes[n as usize].name).into_iter().collect()
     };
     let idles = |l: &profile::idle::Lock| {
         l.waiter.is_some_and(|w| analysis.logical.idling.get(w as usize).copied().unwrap_or(false))

@@ -1,8 +1,8 @@
 //! Sums by function; a loop's time is its function's. Inclusive values count a function once per path, however often it stands on it.
 
-use std::collections::HashMap;
-
 use profile::Idle;
+use rustc_hash::FxHashMap;
+
 use profile::idle::FrameKind;
 
 use super::advice::{Advice, advise};
@@ -32,7 +32,7 @@ pub struct Function {
 /// The functions of a tree, those that waste most first.
 pub fn functions(idle: &Idle, tree: &Projected) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
-    let mut numbers: HashMap<(&str, FrameKind), usize> = HashMap::new();
+    let mut numbers: FxHashMap<(*const u8, FrameKind), usize> = FxHashMap::default();
     let mut of_node = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {
         if node.kind == FrameKind::Loop
@@ -43,11 +43,11 @@ pub fn functions(idle: &Idle, tree: &Projected) -> Vec<Function> {
             found[number].own.add(&node.own);
             continue;
         }
-        let number = *numbers.entry((node.name.as_str(), node.kind)).or_insert_with(|| {
+        let number = *numbers.entry((node.name.as_ptr(), node.kind)).or_insert_with(|| {
             let frame = &idle.frames[node.frame as usize];
             let own = node.kind != FrameKind::Other;
             found.push(Function {
-                name: node.name.clone(),
+                name: node.name.to_string(),
                 kind: node.kind,
                 file: if own { frame.file.clone() } else { String::new() },
                 line: if own { frame.line } else { 0 },

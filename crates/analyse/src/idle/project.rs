@@ -5,8 +5,10 @@
 //! function that calls itself directly is one context. *Physical*: everything that was on the stacks, as it was.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use profile::idle::{Chord, FrameKind, Idle};
+use rustc_hash::FxHashMap;
 
 use super::classes::{Class, Classes};
 
@@ -70,8 +72,8 @@ pub struct Node {
     pub parent: Option<u32>,
     /// What is shown: a position in [`Idle::frames`].
     pub frame: u32,
-    /// The name to show.
-    pub name: String,
+    /// The name to show; equal names are one.
+    pub name: Arc<str>,
     /// Its kind.
     pub kind: FrameKind,
     /// Its own class, for colours.
@@ -102,6 +104,45 @@ pub fn is_entry(name: &str) -> bool {
     name == "main" || name.ends_with("::main")
 }
 
+/// Position of a name among those of a tree.
+type Name = u32;
+
+/// The nodes below each node, by name and kind.
+type Children = FxHashMap<(Option<u32>, Name, FrameKind), u32>;
+
+/// The names of a tree: contexts are many more, and are told apart by number.
+#[derive(Default)]
+struct Names<'a> {
+    numbers: HashMap<&'a str, Name>,
+    texts: Vec<Arc<str>>,
+}
+
+impl<'a> Names<'a> {
+    fn number(&mut self, name: &'a str) -> Name {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.texts.push(name.into());
+            self.texts.len() as Name - 1
+        })
+    }
+
+    fn text(&self, name: Name) -> &Arc<str> {
+        &self.texts[name as usize]
+    }
+}
+
+/// The child that `key` names, made by `new` if there is none yet.
+fn child(
+    children: &mut Children,
+    nodes: &mut Vec<Node>,
+    key: (Option<u32>, Name, FrameKind),
+    new: impl FnOnce() -> Node,
+) -> u32 {
+    *children.entry(key).or_insert_with(|| {
+        nodes.push(new());
+        nodes.len() as u32 - 1
+    })
+}
+
 /// Builds one of the trees.
 pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
     let class_of: Vec<Class> = idle.frames.iter().map(|f| classes.of(f)).collect();
@@ -112,7 +153,14 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         of_context: Vec::with_capacity(idle.contexts.len()),
         idling: Vec::with_capacity(idle.contexts.len()),
     };
-    let mut children: HashMap<(Option<u32>, String, FrameKind), u32> = HashMap::new();
+    let mut names = Names::default();
+    let name_of: Vec<Name> = idle
+        .frames
+        .iter()
+        .map(|f| names.number(if which == Projection::Logical { logical_name(&f.name) } else { &f.name }))
+        .collect();
+    let (looking, runtime) = (names.number("<looking for work>"), names.number("<runtime>"));
+    let mut children = Children::default();
     // Per context: the class of its time, and whether a thread that looks for work is being watched.
     let mut decided: Vec<(Class, bool)> = Vec::with_capacity(idle.contexts.len());
     for context in &idle.contexts {
@@ -139,27 +187,25 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
             tree.spin_ns += context.cpu_ns;
         }
         let node = if is_shown(which, context.chord, frame.kind, class) {
-            let name = if which == Projection::Logical { logical_name(&frame.name) } else { &frame.name };
+            let name = name_of[context.frame as usize];
             let kind = shown_kind(which, frame.kind);
             let same = above.filter(|&a| {
                 let a = &tree.nodes[a as usize];
                 let own = &idle.frames[a.frame as usize];
                 which == Projection::Logical
-                    && (a.name == name && a.kind == kind || is_closure_of(frame, own))
+                    && (Arc::ptr_eq(&a.name, names.text(name)) && a.kind == kind || is_closure_of(frame, own))
             });
             Some(same.unwrap_or_else(|| {
-                *children.entry((above, name.to_owned(), kind)).or_insert_with(|| {
-                    tree.nodes.push(Node {
-                        parent: above,
-                        frame: context.frame,
-                        name: name.to_owned(),
-                        kind,
-                        class,
-                        own: Values::default(),
-                        all: Values::default(),
-                    });
-                    tree.nodes.len() as u32 - 1
-                })
+                let new = || Node {
+                    parent: above,
+                    frame: context.frame,
+                    name: names.text(name).clone(),
+                    kind,
+                    class,
+                    own: Values::default(),
+                    all: Values::default(),
+                };
+                child(&mut children, &mut tree.nodes, (above, name, kind), new)
             }))
         } else {
             above
@@ -170,19 +216,17 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         }
         tree.total.add(&own);
         let node = node.unwrap_or_else(|| {
-            let name = if idling { "<looking for work>" } else { "<runtime>" };
-            *children.entry((None, name.to_owned(), FrameKind::Other)).or_insert_with(|| {
-                tree.nodes.push(Node {
-                    parent: None,
-                    frame: context.frame,
-                    name: name.to_owned(),
-                    kind: FrameKind::Other,
-                    class: if idling { Class::Idle } else { Class::Schedule },
-                    own: Values::default(),
-                    all: Values::default(),
-                });
-                tree.nodes.len() as u32 - 1
-            })
+            let (name, class) = if idling { (looking, Class::Idle) } else { (runtime, Class::Schedule) };
+            let new = || Node {
+                parent: None,
+                frame: context.frame,
+                name: names.text(name).clone(),
+                kind: FrameKind::Other,
+                class,
+                own: Values::default(),
+                all: Values::default(),
+            };
+            child(&mut children, &mut tree.nodes, (None, name, FrameKind::Other), new)
         });
         tree.nodes[node as usize].own.add(&own);
     }

@@ -157,7 +157,7 @@ fn locks<'a>(idle: &'a Idle, analysis: &'a IdleAnalysis) -> Vec<Lock<'a>> {
         let mut at = analysis.logical.of_context.get(context as usize).copied().flatten();
         while let Some(n) = at {
             let node = &analysis.logical.nodes[n as usize];
-            names.push(node.name.as_str());
+            names.push(&*node.name);
             at = node.parent;
         }
         names.reverse();
