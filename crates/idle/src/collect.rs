@@ -11,7 +11,7 @@
 //! What the program's end cut off is completed here: efforts that working threads had not claimed yet, the last
 //! interval in which nobody worked, waits that never ended.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use profile::idle::{Chord, Context, FrameKind, Holder, Idle, Line, Lock};
 use symbols::Object;
@@ -53,11 +53,11 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
     let mut builder = Builder {
         names: Names::new(ran.program, file.modules(), ran.open),
         contexts: Vec::new(),
-        children: HashMap::new(),
-        lines: HashMap::new(),
+        children: FxHashMap::default(),
+        lines: FxHashMap::default(),
         places: trees.iter().map(|t| vec![None; t.nodes.len()]).collect(),
         slots: trees.iter().enumerate().map(|(i, t)| (t.index, i)).collect(),
-        blame: HashMap::new(),
+        blame: FxHashMap::default(),
         trees: &trees,
     };
     preempted_ns += builder.start_up(&head, ran);
@@ -201,11 +201,11 @@ enum Place {
 struct Builder<'a> {
     names: Names<'a>,
     contexts: Vec<Context>,
-    children: HashMap<(Option<u32>, u32, Chord), u32>,
-    lines: HashMap<(u32, u32), Line>,
+    children: FxHashMap<(Option<u32>, u32, Chord), u32>,
+    lines: FxHashMap<(u32, u32), Line>,
     places: Vec<Vec<Option<(Place, u32)>>>,
-    slots: HashMap<u32, usize>,
-    blame: HashMap<u32, HashMap<u32, Holder>>,
+    slots: FxHashMap<u32, usize>,
+    blame: FxHashMap<u32, FxHashMap<u32, Holder>>,
     trees: &'a [Tree],
 }
 
