@@ -183,6 +183,9 @@ pub trait Client: Sized + 'static {
         let _ = (start, end);
     }
 
+    /// A new, empty cache is begun: code that the client had emitted for several sites to share must be emitted again.
+    fn cache_begun(&mut self) {}
+
     /// Counters for the iterations of a repeated string instruction; the repeat count is added to each.
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters>;
 

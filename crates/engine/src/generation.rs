@@ -101,6 +101,7 @@ impl<C: Client> Engine<C> {
             low: core::mem::replace(&mut self.low, low),
         });
         self.generation += 1;
+        self.client.cache_begun();
         self.emit_return_miss();
         self.hook_syscalls();
         self.free_generations();

@@ -124,6 +124,11 @@ impl Superblock {
         Superblock { pc: 0, insns: Vec::with_capacity(INSNS_MAX), end: End::JumpIndirect }
     }
 
+    /// Is it a loop by itself: does one of its jumps lead to its start?
+    pub fn jumps_to_itself(&self) -> bool {
+        self.insns.iter().any(|i| i.kind != Kind::Plain && i.ins.near_branch_target() == self.pc)
+    }
+
     /// Decodes at `pc`.
     pub fn decode(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
         self.pc = pc;

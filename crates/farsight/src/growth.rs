@@ -42,6 +42,9 @@ pub struct Args {
     /// Trust the ABI that no flags live across calls and returns
     #[arg(long, hide = true)]
     abi_flags: bool,
+    /// Let the code cache become so large, in units of 16 KB, before it is emptied: for tests
+    #[arg(long, hide = true, default_value_t = 0)]
+    cache_units: u16,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -96,6 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let mut bits = if args.abi_flags { 0 } else { flags::WATCH_FLAGS };
     bits |= if args.mode.verbose { flags::VERBOSE } else { 0 };
+    bits |= u32::from(args.cache_units) << flags::CACHE_SHIFT;
     let recording = args.mode.begin("growth")?;
     let spec = Spec {
         command: &args.mode.command,

@@ -90,11 +90,6 @@ impl Filter {
         a.operand.disp + moved
     }
 
-    /// Does a routine begin with the superblock?
-    pub fn at_entry(&self) -> bool {
-        self.at_entry
-    }
-
     /// What is left of an access to be noted; accesses come in program order.
     pub fn needed(&mut self, sb: &Superblock, a: &Access) -> Option<Kind> {
         while self.next < a.index.min(sb.insns.len()) {
@@ -185,7 +180,7 @@ impl Filter {
 }
 
 /// May the instruction access memory?
-pub fn may_access(ins: &Instruction) -> bool {
+fn may_access(ins: &Instruction) -> bool {
     let has_operand = (0..ins.op_count()).any(|i| ins.op_kind(i) == OpKind::Memory);
     ins.is_string_instruction() || has_operand && !matches!(ins.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
 }

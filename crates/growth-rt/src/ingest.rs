@@ -93,8 +93,10 @@ impl Ingest {
     #[inline]
     fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mixed = (u64::from(routine) << 48 ^ n << 20 ^ cost).wrapping_mul(MIX);
-        let at = (mixed >> 40) as usize % ALIKE_MAX;
+        const { assert!(ALIKE_MAX.is_power_of_two()) };
+        // The upper bits of the product are those that all of them have a say in.
+        let mixed = (u64::from(routine) << 32 ^ n << 16 ^ cost).wrapping_mul(MIX);
+        let at = (mixed >> (64 - ALIKE_MAX.trailing_zeros())) as usize;
         // SAFETY: inside the table, which is this thread's.
         let place = unsafe { &mut *self.alike.add(at) };
         // One branch for all four.

@@ -45,7 +45,6 @@ use engine::state::CLIENT_AREA_OFFSET;
 use engine::superblock::{Insn, Superblock};
 use filter::Filter;
 use inputsize::Cell;
-use layout::FOLD;
 use process::Process;
 use routines::Routines;
 use wire::boot::Boot;
@@ -105,7 +104,7 @@ impl Client for Growth {
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
         if let Some(kind) = self.filter.needed(sb, a) {
             let from_held = self.filter.from_held(a);
-            let held = self.code.access(e, &Access { kind, ..*a }, self.filter.at_entry(), from_held);
+            let held = self.code.access(e, &Access { kind, ..*a }, from_held);
             self.filter.hold(a, held);
         }
     }
@@ -133,8 +132,10 @@ impl Client for Growth {
         let payload = token & !token::KIND;
         let cells = |n: u32| (0..u64::from(n)).map(move |i| Cell(value + i));
         local.own_work(|local| match token & token::KIND {
-            token::ENTER => local.enter(payload, value),
-            token::ENTER_FOLD => local.enter(payload | FOLD, value),
+            token::ENTER => {
+                let routine = local.hot().cells as u32;
+                local.enter(routine, value);
+            }
             token::RETURN => local.ret(value),
             token::FULL => local.drain(),
             token::FIRST => cells(payload).for_each(|cell| local.far_first(cell)),
@@ -177,10 +178,12 @@ impl Client for Growth {
     fn block(&mut self, sb: &Superblock) {
         let at_entry = self.routines.begins(sb.pc);
         self.filter.begin(at_entry);
-        // From three on, loading the mask once is shorter; in a routine's first superblock first reads need the register.
-        let accesses = sb.insns.iter().filter(|insn| filter::may_access(&insn.ins)).count();
-        self.code.begin(!at_entry && accesses >= 3);
+        self.code.begin(sb.jumps_to_itself());
         self.costs.block(sb);
+    }
+
+    fn cache_begun(&mut self) {
+        self.code.forget_routines();
     }
 
     fn path_counter(&mut self, _sb: &Superblock, count: usize) -> Option<i32> {

@@ -88,12 +88,12 @@ pub struct Compared {
 }
 
 fn replay(args: &[&str]) -> Compared {
-    compare(&Program::build(&["replay.c"], &["-O1", "-g", "-static", "-no-pie", "-pthread"]), args)
+    compare(&Program::build(&["replay.c"], &["-O1", "-g", "-static", "-no-pie", "-pthread"]), &[], args)
 }
 
-/// Runs a program that is linked statically, at a fixed address.
-pub fn compare(program: &Program, args: &[&str]) -> Compared {
-    let run = program.profile(&["--fold", "none"], args);
+/// Runs a program that is linked statically, at a fixed address; `flags` are farsight's.
+pub fn compare(program: &Program, flags: &[&str], args: &[&str]) -> Compared {
+    let run = program.profile(&[&["--fold", "none"], flags].concat(), args);
     let mut found = Sizes::new();
     for routine in run.document["routines"].as_array().unwrap() {
         let Some(address) = routine["address"].as_u64() else { continue };

@@ -90,12 +90,12 @@ impl Code {
             land(h, folded);
         }
         let back = h.here();
+        let slow = self.routine(e, Routine::Enter(e.return_address_offset));
         let c = &mut *e.cold;
         odd.into_iter().for_each(|site| land(c, site));
-        c.lea(x, &Mem::base(reg::RSP, e.return_address_offset));
-        let kind = if routine & FOLD != 0 { token::ENTER_FOLD } else { token::ENTER };
-        e.call_out_cold(kind | routine & !FOLD, x);
-        e.cold.jmp(back);
+        c.store_imm(Size::Q, &Mem::gs(gs::CELLS), routine as i32);
+        lea_code(c, r, back);
+        c.jmp(slow);
     }
 
     /// A return.
@@ -143,35 +143,68 @@ impl Code {
         h.alu_load(Alu::Cmp, Size::Q, r, &Mem::gs(gs::LOG_END));
         let full = h.jcc_later(cc::AE);
         let back = h.here();
+        let rest = self.routine(e, Routine::Rare((back - pop) as u8));
+        let drain = self.routine(e, Routine::Full);
+        let slow = odd.map(|odd| (odd, self.routine(e, Routine::Odd)));
         let c = &mut *e.cold;
         land(c, rare);
-        // The outermost folded work: accesses count again.
-        c.op_mem(Size::D, &[0xf7], 0, &of(FLAGS)); // test flags, FACTS | HANDLER
-        c.d32((flag::FACTS | flag::HANDLER) as i32);
-        let facts = c.jcc_later(cc::NE);
-        c.load(Size::Q, x, &of(OLDER));
-        c.store(Size::Q, &Mem::gs(gs::COLD), x);
-        c.load(Size::Q, x, &Mem::gs(gs::MASK_ON));
-        c.store(Size::Q, &Mem::gs(gs::MASK), x);
-        c.load(Size::Q, x, &Mem::gs(gs::ME_ON));
-        c.store(Size::Q, &Mem::gs(gs::ME), x);
-        c.store_imm(Size::Q, &Mem::gs(gs::ALIVE), -1);
-        c.jmp(pop);
-        // What was passed on to the caller is passed on again by the slow path: take it back.
-        land(c, facts);
-        c.load(Size::Q, x, &Mem::base(r, 16));
-        c.alu_store(Alu::Sub, Size::Q, &of(CALLEES - FRAME), x);
-        c.load(Size::Q, x, &of(FAR));
-        c.alu_store(Alu::Sub, Size::Q, &of(FAR - FRAME), x);
-        if let Some(odd) = odd {
+        lea_code(c, x, pop);
+        c.jmp(rest);
+        land(c, full);
+        lea_code(c, r, back);
+        c.jmp(drain);
+        if let Some((odd, slow)) = slow {
             land(c, odd);
+            lea_code(c, r, back);
+            c.jmp(slow);
         }
-        c.lea(x, &Mem::base(reg::RSP, 0));
-        e.call_out_cold(token::RETURN, x);
-        e.cold.load(Size::Q, s, &Mem::gs(gs::SSP));
-        e.cold.jmp(back);
-        land(e.cold, full);
-        e.call_out_cold(token::FULL, x);
-        e.cold.jmp(back);
+    }
+
+    /// The shared routines of calls and returns.
+    pub(super) fn emit_edge(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
+        let [s, x, r] = e.scratch;
+        let odd = if matches!(routine, Routine::Rare(_)) { self.routine(e, Routine::Odd) } else { 0 };
+        let of = |field: i32| Mem::base(s, field);
+        let start = e.cold.here();
+        match routine {
+            Routine::Enter(offset) => {
+                e.cold.lea(x, &Mem::base(reg::RSP, offset));
+                e.call_out_cold(token::ENTER, x);
+            }
+            Routine::Odd => {
+                e.cold.lea(x, &Mem::base(reg::RSP, 0));
+                e.call_out_cold(token::RETURN, x);
+                e.cold.load(Size::Q, s, &Mem::gs(gs::SSP));
+            }
+            Routine::Rare(bytes) => {
+                let c = &mut *e.cold;
+                c.store(Size::Q, &Mem::gs(gs::WAY), x);
+                c.op_mem(Size::D, &[0xf7], 0, &of(FLAGS)); // test flags, FACTS | HANDLER
+                c.d32((flag::FACTS | flag::HANDLER) as i32);
+                let facts = c.jcc_later(cc::NE);
+                // The outermost folded work: accesses count again.
+                c.load(Size::Q, x, &of(OLDER));
+                c.store(Size::Q, &Mem::gs(gs::COLD), x);
+                c.load(Size::Q, x, &Mem::gs(gs::MASK_ON));
+                c.store(Size::Q, &Mem::gs(gs::MASK), x);
+                c.load(Size::Q, x, &Mem::gs(gs::ME_ON));
+                c.store(Size::Q, &Mem::gs(gs::ME), x);
+                c.store_imm(Size::Q, &Mem::gs(gs::ALIVE), -1);
+                c.jmp_gs(gs::WAY);
+                // What was passed on to the caller is passed on again by the slow path: take it back.
+                land(c, facts);
+                c.load(Size::Q, x, &Mem::base(r, 16));
+                c.alu_store(Alu::Sub, Size::Q, &of(CALLEES - FRAME), x);
+                c.load(Size::Q, x, &of(FAR));
+                c.alu_store(Alu::Sub, Size::Q, &of(FAR - FRAME), x);
+                c.load(Size::Q, r, &Mem::gs(gs::WAY));
+                c.lea(r, &Mem::base(r, bytes.into()));
+                c.jmp(odd);
+                return start;
+            }
+            _ => e.call_out_cold(token::FULL, x),
+        }
+        e.cold.jmp_reg(r);
+        start
     }
 }

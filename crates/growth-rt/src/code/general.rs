@@ -1,0 +1,185 @@
+//! Shared routines: what accesses do that straddle cells, meet no stamp or somebody else's mark.
+
+use super::reads::far;
+use super::*;
+
+/// The end of a general routine: the address is in S again, X the top frame.
+fn end_general(c: &mut Asm, [s, x, r]: [Reg; 3]) {
+    c.load(Size::Q, s, &Mem::gs(gs::ADDRESS));
+    c.load(Size::Q, r, &Mem::gs(gs::HOME));
+    c.load(Size::Q, x, &Mem::gs(gs::SSP));
+    c.jmp_reg(r);
+}
+
+impl Code {
+    /// Makes a shared routine in the cold stream, after those that it needs. Returns where it begins.
+    pub(super) fn emit_routine(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
+        let [s, x, r] = e.scratch;
+        let start = e.cold.here();
+        match routine {
+            Routine::First(n) => self.emit_first(e, n.into()),
+            Routine::Mixed => {
+                let cells = self.routine(e, Routine::Cells);
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.store(Size::Q, &Mem::gs(gs::ADDRESS), s);
+                c.store(Size::Q, &Mem::gs(gs::HOME), r);
+                c.op_reg(Size::D, &[0x31], x, x); // xor x, x
+                c.alu_imm(Alu::Add, Size::D, x, 2);
+                c.jmp(cells);
+                return start;
+            }
+            Routine::Cells => {
+                let first = self.routine(e, Routine::First(1));
+                let c = &mut *e.cold;
+                let start = c.here();
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                let next = c.here();
+                c.alu_store(Alu::Cmp, Size::D, &stamp(s, 0), r);
+                let counts = c.jcc_later(cc::B);
+                let on = c.here();
+                c.lea(s, &Mem::base(s, 1));
+                c.alu_imm(Alu::Sub, Size::D, x, 1);
+                c.jcc(cc::NE, next);
+                end_general(c, e.scratch);
+                let done = c.here();
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.store(Size::D, &stamp(s, 0), r);
+                c.load(Size::Q, x, &Mem::gs(gs::CELLS));
+                c.jmp(on);
+                land(c, counts);
+                c.store(Size::Q, &Mem::gs(gs::CELLS), x);
+                c.load(Size::Q, x, &Mem::gs(gs::SSP));
+                c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), 1);
+                c.load(Size::D, r, &stamp(s, 0));
+                c.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, STAMP - FRAME));
+                c.jcc(cc::AE, done);
+                let zero = far(c, [x, r], 1);
+                c.jmp(done);
+                land(c, zero);
+                lea_code(c, r, done);
+                c.jmp(first);
+                return start;
+            }
+            Routine::Read(bytes) => {
+                let cells = self.routine(e, Routine::Cells);
+                let start = e.cold.here();
+                self.emit_head(e, bytes);
+                e.cold.jmp(cells);
+                return start;
+            }
+            Routine::Write(bytes) => {
+                let rms = self.metric == Metric::Rms;
+                let foreign = if rms { 0 } else { self.routine(e, Routine::Foreign(1)) };
+                let start = e.cold.here();
+                self.emit_head(e, bytes);
+                let c = &mut *e.cold;
+                let next = c.here();
+                if !rms {
+                    c.store(Size::Q, &Mem::gs(gs::CELLS), x);
+                    c.load(Size::Q, x, &Mem::gs(gs::MARKS));
+                    c.load(Size::B, x, &Mem::index(x, s, 0, 0));
+                    c.alu_load(Alu::Cmp, Size::B, x, &Mem::gs(gs::ME));
+                    let own = c.jcc_later(cc::E);
+                    call_shared(c, r, foreign);
+                    land(c, own);
+                    c.load(Size::Q, x, &Mem::gs(gs::CELLS));
+                }
+                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.store(Size::D, &stamp(s, 0), r);
+                c.lea(s, &Mem::base(s, 1));
+                c.alu_imm(Alu::Sub, Size::D, x, 1);
+                c.jcc(cc::NE, next);
+                end_general(c, e.scratch);
+                return start;
+            }
+            Routine::Foreign(n) => {
+                let c = &mut *e.cold;
+                let n = u32::from(n);
+                let mut out = Vec::new();
+                // All cells on one page, of which this thread alone holds stamps: the marks become its own.
+                c.op_reg(Size::D, &[0x89], s, x); // mov x, s
+                c.alu_imm(Alu::And, Size::D, x, 1023);
+                c.alu_imm(Alu::Cmp, Size::D, x, 1024 - n as i32);
+                out.push(c.jcc_later(cc::A));
+                c.op_reg(Size::Q, &[0x89], s, x);
+                shift_right(c, x, 10);
+                c.store(Size::Q, &Mem::gs(gs::BACK), r);
+                c.load(Size::Q, r, &Mem::gs(gs::SHARERS));
+                c.load(Size::Q, x, &Mem::index(r, x, 3, 0));
+                c.load(Size::Q, r, &Mem::gs(gs::BACK));
+                c.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::ONLY_ME));
+                out.push(c.jcc_later(cc::NE));
+                c.load(Size::Q, x, &Mem::gs(gs::MARKS));
+                c.lea(x, &Mem::index(x, s, 0, 0));
+                c.load(Size::Q, r, &Mem::gs(gs::ME));
+                c.store(Size::of(n), &Mem::base(x, 0), r);
+                c.load(Size::Q, r, &Mem::gs(gs::BACK));
+                c.jmp_reg(r);
+                out.into_iter().for_each(|site| land(c, site));
+                // S must survive: the stamps are stored next.
+                c.store(Size::Q, &Mem::gs(gs::KEPT), s);
+                e.call_out_cold(token::FOREIGN | n, s);
+                e.cold.load(Size::Q, s, &Mem::gs(gs::KEPT));
+                e.cold.jmp_reg(r);
+            }
+            Routine::Enter(_) | Routine::Odd | Routine::Rare(_) | Routine::Full => {
+                return self.emit_edge(e, routine);
+            }
+        }
+        start
+    }
+
+    /// Leaves the top frame in X.
+    fn emit_first(&self, e: &mut Emit<'_>, n: i32) {
+        let [s, x, r] = e.scratch;
+        let c = &mut *e.cold;
+        let mut out = Vec::new();
+        if self.metric != Metric::Rms {
+            // Plain if the thread is among the sharers of the page, and nobody wrote.
+            if n > 1 {
+                c.lea(x, &Mem::base(s, 1));
+                c.op_reg(Size::D, &[0xf7], 0, x); // test x, 1023
+                c.d32(1023);
+                out.push(c.jcc_later(cc::E));
+            }
+            c.op_reg(Size::Q, &[0x89], s, x); // mov x, s
+            shift_right(c, x, 10);
+            c.store(Size::Q, &Mem::gs(gs::BACK), r);
+            c.load(Size::Q, r, &Mem::gs(gs::SHARERS));
+            c.load(Size::Q, x, &Mem::index(r, x, 3, 0));
+            c.load(Size::Q, r, &Mem::gs(gs::BACK));
+            c.op_mem(Size::Q, &[0x85], x, &Mem::gs(gs::MY_BIT)); // test x, my bit
+            out.push(c.jcc_later(cc::E));
+            c.load(Size::Q, x, &Mem::gs(gs::MARKS));
+            c.alu_store_imm(Alu::Cmp, Size::of(n as u32), &Mem::index(x, s, 0, 0), 0);
+            out.push(c.jcc_later(cc::NE));
+        }
+        c.load(Size::Q, x, &Mem::gs(gs::SSP));
+        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, FAR - FRAME), n);
+        c.jmp_reg(r);
+        if !out.is_empty() {
+            out.into_iter().for_each(|site| land(c, site));
+            c.store(Size::Q, &Mem::gs(gs::COUNT), s);
+            e.call_out_cold(token::FIRST | n as u32, s);
+            e.cold.load(Size::Q, s, &Mem::gs(gs::COUNT));
+            e.cold.load(Size::Q, x, &Mem::gs(gs::SSP));
+            e.cold.jmp_reg(r);
+        }
+    }
+
+    /// The head of a general routine: `bytes` at the address in S become an index in S and a number of cells in X; the
+    /// address and the way back are kept.
+    fn emit_head(&self, e: &mut Emit<'_>, bytes: u32) {
+        let [s, x, r] = e.scratch;
+        let c = &mut *e.cold;
+        let cell = 1u32 << self.shift;
+        c.store(Size::Q, &Mem::gs(gs::ADDRESS), s);
+        c.store(Size::Q, &Mem::gs(gs::HOME), r);
+        c.op_reg(Size::D, &[0x89], s, x); // mov x, s
+        c.alu_imm(Alu::And, Size::D, x, cell as i32 - 1);
+        c.alu_imm(Alu::Add, Size::D, x, (bytes + cell - 1) as i32);
+        shift_right(c, x, self.shift as u8);
+        c.pext(s, s, &Mem::gs(gs::MASK));
+    }
+}
