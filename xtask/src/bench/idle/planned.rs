@@ -50,28 +50,31 @@ pub fn idleness(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result
 
 /// Overhead of tasks of all sizes.
 pub fn grain(programs: &Programs, _: &Args, board: &mut Scoreboard) -> Result<()> {
-    const N: &str = "38";
-    const CUTOFFS: [&str; 7] = ["0", "2", "4", "6", "8", "12", "20"];
-    const RUNS: usize = 7;
+    /// Steps of a task, and how deep the tree of them is: a quarter of a second in all where time is measured, so that some
+    /// run is undisturbed, and four times that where samples are counted.
+    const GRAINS: [(&str, u32); 7] =
+        [("1", 22), ("3", 22), ("10", 21), ("30", 20), ("100", 19), ("500", 16), ("10000", 12)];
+    const RUNS: usize = 12;
     let once = |arguments: &[&str]| -> Result<f64> {
-        programs.native("rayon_fib", arguments)?.trim().parse().context("it prints its CPU time")
+        programs.native("rayon_grain", arguments)?.trim().parse().context("it prints its CPU time")
     };
     let mut before = f64::INFINITY;
     let (mut worst, mut monotone) = (0.0f64, true);
-    for cutoff in CUTOFFS {
+    for (steps, depth) in GRAINS {
+        let (measured, sampled) = (depth.to_string(), (depth + 2).to_string());
         // By turns: the machine's speed changes from one second to the next.
         let (mut serial, mut parallel) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..RUNS {
-            serial = serial.min(once(&[N, "serial"])?);
-            parallel = parallel.min(once(&[N, cutoff, "1"])?);
+            serial = serial.min(once(&[&measured, steps, "0"])?);
+            parallel = parallel.min(once(&[&measured, steps, "1"])?);
         }
         let direct = 100.0 * (1.0 - serial / parallel);
         let (document, _) =
-            programs.profile(&["--rate", "1000", "--cores", "1"], "rayon_fib", &[N, cutoff, "1"])?;
+            programs.profile(&["--rate", "1000", "--cores", "1"], "rayon_grain", &[&sampled, steps, "1"])?;
         let (work, overhead) =
             (inclusive(&document, "parallel", "work_ns"), inclusive(&document, "parallel", "overhead_ns"));
         let found = 100.0 * overhead / (work + overhead).max(1e-9);
-        println!("  tasks down to {cutoff:>2}: {found:5.1} % overhead, measured directly {direct:5.1} %");
+        println!("  tasks of {steps:>6} steps: {found:5.1} % overhead, measured directly {direct:5.1} %");
         worst = worst.max((found - direct).abs());
         // Two neighbours that differ by less than sampling can tell count as equal.
         monotone &= found <= before + 1.0;
