@@ -14,7 +14,8 @@
 //!
 //! A frame met in this way lacks the preserved registers that only frames further in have saved, and the next task
 //! frame outwards needs one of them. So the scan goes on below the candidate for its callee, and for the callee's
-//! callee, until all of them are known.
+//! callee, until all of them are known; and if already the way to the start of the thread needs one (Rust's start-up code
+//! below `main` keeps frame pointers), that way is gone from there before a candidate is believed.
 //!
 //! What lies outside of the task on its creator's stack is mapped, since the creator cannot leave that frame while the
 //! task runs; the pages further in, where the scan goes, are asked of the kernel first. So all walks here read without
@@ -155,6 +156,14 @@ fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<
             let candidate = Regs::new(pc, slot + 8, false);
             match judge(sampler, candidate, &bounds, address) {
                 Verdict::Right => return Some(with_callees(sampler, candidate, &bounds)),
+                Verdict::Short(doubtful) => {
+                    let inner = with_callees(sampler, candidate, &bounds);
+                    match leads_home(sampler, inner, candidate, &bounds) {
+                        true if doubtful => second_best = second_best.or(Some(candidate)),
+                        true => return Some(inner),
+                        false => {}
+                    }
+                }
                 Verdict::Doubtful => second_best = second_best.or(Some(candidate)),
                 Verdict::Wrong => {}
             }
@@ -234,6 +243,9 @@ fn callee(sampler: &ThreadSampler, caller: Regs, bounds: &Range<usize>) -> Optio
 
 enum Verdict {
     Right,
+    /// Over the task, but then a frame needs a register that only frames further in have saved (Rust's own start-up code
+    /// keeps frame pointers). And whether it is doubtful, too.
+    Short(bool),
     Doubtful,
     Wrong,
 }
@@ -250,13 +262,26 @@ fn judge(sampler: &ThreadSampler, candidate: Regs, bounds: &Range<usize>, addres
         }
         if over { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if stop != Stop::Root || frames < 2 || !over {
+    if frames < 2 || !over {
         return Verdict::Wrong;
     }
-    match called {
-        Some(target) if cfi::function_at(candidate.lookup_pc()) != Some(target) => Verdict::Doubtful,
-        _ => Verdict::Right,
+    let agrees = called.map(|target| cfi::function_at(candidate.lookup_pc()) == Some(target));
+    match (stop, agrees) {
+        (Stop::Root, Some(false)) => Verdict::Doubtful,
+        (Stop::Root, _) => Verdict::Right,
+        (Stop::Lost, agrees) => Verdict::Short(agrees == Some(false)),
+        _ => Verdict::Wrong,
     }
+}
+
+/// Whether the walk from `inner` goes through `outer` to the start of the thread.
+fn leads_home(sampler: &ThreadSampler, inner: Regs, outer: Regs, bounds: &Range<usize>) -> bool {
+    let mut met = false;
+    let stop = sampler.walk(inner, bounds.clone(), |frame| {
+        met |= frame.regs.sp() == outer.sp() && frame.regs.pc() == outer.pc();
+        ControlFlow::Continue(())
+    });
+    met && stop == Stop::Root
 }
 
 /// Whether a word is an address behind a call instruction.

@@ -62,7 +62,7 @@ fn stolen_jobs_stand_below_their_creators() {
         let mut names = Vec::new();
         let mut at = Some(i as u32);
         while let Some(n) = at {
-            names.push(tree.nodes[n as usize].name.as_str());
+            names.push(&*tree.nodes[n as usize].name);
             at = tree.nodes[n as usize].parent;
         }
         if names.iter().any(|n| n.ends_with("gamma")) {
