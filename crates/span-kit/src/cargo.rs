@@ -96,6 +96,42 @@ pub fn has_rayon(target: &Path) -> bool {
     false
 }
 
+/// Whether an executable has our runtime in it.
+pub fn has_runtime(program: &Path) -> bool {
+    mentions(program, b"FARSIGHT_SPAN_OUT")
+}
+
+/// Whether an executable uses rayon, without telling us.
+pub fn uses_rayon_unseen(program: &Path) -> bool {
+    mentions(program, b"/rayon-core") && !has_runtime(program)
+}
+
+fn mentions(program: &Path, text: &[u8]) -> bool {
+    fs::read(program)
+        .is_ok_and(|bytes| bytes.starts_with(b"\x7fELF") && bytes.windows(text.len()).any(|w| w == text))
+}
+
+/// Whether the user has programs run by another one.
+pub fn has_runner(triple: &str) -> bool {
+    env::var_os(format!("CARGO_TARGET_{triple}_RUNNER")).is_some()
+        || configurations().any(|text| {
+            text.lines().any(|l| {
+                l.split_once('=').is_some_and(|(key, _)| key.trim().rsplit('.').next() == Some("runner"))
+            })
+        })
+}
+
+/// The configuration files of cargo that count here.
+fn configurations() -> impl Iterator<Item = String> {
+    let here = env::current_dir().unwrap_or_default();
+    let home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo")));
+    let folders: Vec<PathBuf> = here.ancestors().map(|f| f.join(".cargo")).chain(home).collect();
+    let files = folders.into_iter().flat_map(|f| ["config.toml", "config"].map(|name| f.join(name)));
+    files.filter_map(|file| fs::read_to_string(file).ok())
+}
+
 /// The wrapper that the user has set, in the environment or in a configuration file of cargo.
 fn user_wrapper() -> Option<OsString> {
     for name in ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"] {
@@ -103,20 +139,7 @@ fn user_wrapper() -> Option<OsString> {
             return Some(value).filter(|v| !v.is_empty());
         }
     }
-    let here = env::current_dir().ok()?;
-    let home = env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo")));
-    let folders = here.ancestors().map(|f| f.join(".cargo")).chain(home);
-    for folder in folders {
-        for name in ["config.toml", "config"] {
-            let Ok(text) = fs::read_to_string(folder.join(name)) else { continue };
-            if let Some(found) = configured_wrapper(&text) {
-                return Some(found.into());
-            }
-        }
-    }
-    None
+    configurations().find_map(|text| configured_wrapper(&text)).map(OsString::from)
 }
 
 /// `build.rustc-wrapper` of a cargo configuration. Reads the two usual spellings of a line; a wrapper that is spelled
@@ -245,7 +268,15 @@ impl Unit<'_> {
         let externs = ["spandag", "span_rt", "rayon_core_real"];
         let args =
             self.changed("rayon_core", &self.sources.join("span-rayon/lib.rs"), "", Some(&externs), &lacks);
-        Err(self.rustc.command(&args).exec())
+        let status = self.rustc.command(&args).status()?;
+        if !status.success() {
+            let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+            eprintln!(
+                "farsight: rayon-core {version} is not one that span knows (1.8 to 1.13 are), and what span puts around it \
+                 does not compile with it: see above"
+            );
+        }
+        Ok(ExitCode::from(status.code().unwrap_or(101) as u8))
     }
 
     /// Compiles without a word unless it fails.
