@@ -6,6 +6,7 @@
 mod native;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -15,7 +16,7 @@ use nix::sys::personality::{self, Persona};
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
-use span_kit::{burden, cargo, cc};
+use span_kit::{burden, cargo, cc, functions};
 use wire::boot::flags;
 
 use native::Native;
@@ -114,7 +115,18 @@ fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch:
     if let Ok(persona) = personality::get() {
         let _refused = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     }
-    let o = launch::run_in(&spec, env, None)?;
+    // Calls between forks are sites. A program that cannot be read has none.
+    let mut env = env.to_vec();
+    let list = launch::find(&command[0]).ok().and_then(|program| functions::list(&program));
+    let file = list.and_then(|list| {
+        let mut file = tempfile::NamedTempFile::new().ok()?;
+        file.write_all(list.as_bytes()).ok()?;
+        Some(file)
+    });
+    if let Some(file) = &file {
+        env.push((functions::VARIABLE.into(), file.path().into()));
+    }
+    let o = launch::run_in(&spec, &env, None)?;
     Ok(launch::Usage { ended: o.ended, wall_ns: o.wall_ns, cpu_ns: o.cpu_ns, rss_bytes_max: o.rss_bytes_max })
 }
 

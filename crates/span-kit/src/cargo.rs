@@ -276,7 +276,22 @@ impl Unit<'_> {
                  does not compile with it: see above"
             );
         }
+        self.depend_on_real();
         Ok(ExitCode::from(status.code().unwrap_or(101) as u8))
+    }
+
+    /// Cargo reads which files a crate was made of, and would not see that the real crate's have changed. A file that
+    /// cannot be read or written leaves the build as it is: such sources hardly ever change.
+    fn depend_on_real(&self) {
+        let folder = Path::new(value_of(self.args, "--out-dir").unwrap_or(OsStr::new("."))).to_owned();
+        let extra = codegen(self.args, "extra-filename").unwrap_or_default();
+        let of = |name: &str| folder.join(format!("{name}{extra}.d"));
+        let (Ok(ours), Ok(real)) =
+            (fs::read_to_string(of("rayon_core")), fs::read_to_string(of("rayon_core_real")))
+        else {
+            return;
+        };
+        let _unwritten = fs::write(of("rayon_core"), with_dependencies(&ours, &real));
     }
 
     /// Compiles without a word unless it fails.
@@ -356,6 +371,15 @@ impl Unit<'_> {
     }
 }
 
+/// The files of the first rule of `real`, added to the first rule of `ours`.
+fn with_dependencies(ours: &str, real: &str) -> String {
+    let more = real.lines().next().and_then(|l| l.split_once(": ")).map_or("", |(_, files)| files);
+    match ours.split_once('\n') {
+        Some((first, rest)) if first.contains(": ") => format!("{first} {more}\n{rest}"),
+        _ => ours.to_owned(),
+    }
+}
+
 /// What a rayon-core does not have.
 fn lacking(folder: &Path) -> Vec<&'static str> {
     let mut texts = String::new();
@@ -406,6 +430,14 @@ mod tests {
                 .iter()
                 .any(|a| a.to_str().unwrap().contains("line-tables"))
         );
+    }
+
+    #[test]
+    fn a_change_of_the_real_crate_is_a_change_of_ours() {
+        let ours = "t/rayon_core.d: ours/lib.rs ours/join.rs\n\nours/lib.rs:\n";
+        let real = "t/rayon_core_real.d: real/lib.rs\n\nreal/lib.rs:\n";
+        let expected = "t/rayon_core.d: ours/lib.rs ours/join.rs real/lib.rs\n\nours/lib.rs:\n";
+        assert_eq!(with_dependencies(ours, real), expected);
     }
 
     #[test]

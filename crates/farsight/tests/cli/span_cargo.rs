@@ -21,11 +21,16 @@ const FILES: &[(&str, &str)] = &[
         "halves/src/lib.rs",
         "pub fn sum(numbers: &[u64]) -> u64 {
     if numbers.len() <= 64 {
-        return numbers.iter().sum();
+        return weigh(numbers);
     }
     let (a, b) = numbers.split_at(numbers.len() / 2);
     let (a, b) = rayon_core::join(|| sum(a), || sum(b));
     a + b
+}
+
+#[inline(never)]
+fn weigh(numbers: &[u64]) -> u64 {
+    numbers.iter().sum()
 }
 ",
     ),
@@ -156,8 +161,17 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
         let sites = document["sites"].as_array().expect("sites");
         sites.iter().filter(|s| s["callee"] != "main").map(|s| s["on_work"].clone()).collect()
     };
-    assert_eq!(tasks(&a).len(), 2, "{a:#}");
+    assert_eq!(tasks(&a).len(), 3, "{a:#}");
     assert_eq!(tasks(&a), tasks(&b));
+    // A call inside a task: 64 of them, each of the same length, and one on the longest path.
+    let sites = a["sites"].as_array().expect("sites");
+    let weigh = |s: &&Value| s["callee"].as_str().is_some_and(|c| c.ends_with("halves::weigh"));
+    let weigh = sites.iter().find(weigh).unwrap_or_else(|| panic!("{a:#}"));
+    assert_eq!(weigh["line"], 3, "{weigh:#}");
+    let local = |part: &str, what: &str| weigh[part]["local"][what].as_u64().unwrap_or(0);
+    assert_eq!((local("on_work", "count"), local("on_span", "count")), (64, 1), "{weigh:#}");
+    assert_eq!(local("on_work", "work"), 64 * local("on_span", "work"), "{weigh:#}");
+    assert!(local("on_span", "work") > 64 * 5, "{weigh:#}");
 
     let (printed, document) =
         project.profile(&["--whole"], &["test", "-q", "--offline", "--locked", "--test", "runtime"]);
@@ -173,7 +187,7 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
         let (printed, document) =
             project.profile(flags, &["run", "-q", "--offline", "--locked", "-p", "serial"]);
         assert_eq!(printed, "4999950000\n");
-        assert_eq!((&document["model"], &document["spawns"]), (&"serial".into(), &0.into()), "{document:#}");
+        assert_eq!((&document["model"], &document["spawns"]), (&"threads".into(), &0.into()), "{document:#}");
         assert!(document["work"].as_u64() > Some(0) && document["work"] == document["span"], "{document:#}");
     }
     assert_eq!(project.read("Cargo.lock"), lock);
