@@ -58,7 +58,8 @@ fn matters(name: &str) -> bool {
     // The path that a name starts with, also of `<T as core::Trait>::f` and of `&mut F`.
     let start = name.trim_start_matches(['<', '&', '*', '(', '[']).trim_start_matches("mut ");
     let first = start.split("::").next().unwrap_or_default();
-    let foreign = start.contains("::") && OTHERS.contains(&first);
+    // `<u64 as core::Trait>::f` starts with a word that is no path.
+    let foreign = (start.contains("::") && OTHERS.contains(&first)) || first.contains(' ');
     // Linker's and compiler's names, bodies of tasks, and the start of the program.
     let odd = name.starts_with(['_', '.']) || name.contains("{{closure}}") || name.contains("{closure");
     // OpenMP's outlined bodies are tasks as well.
@@ -81,6 +82,7 @@ mod tests {
             "app::main",
             "core::slice::sort::stable",
             "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+            "<u64 as core::fmt::Display>::fmt",
             "app::main::{{closure}}",
             "rayon_core::join::Side::run",
             "_start",

@@ -19,11 +19,12 @@ pub const FUNCTIONS: &str = "FARSIGHT_SPAN_FUNCTIONS";
 
 const CALLS_MAX: usize = 512;
 
-/// `wire::running::CallLog`.
+/// `wire::running::CallLog`, and behind it a copy that the engine does not write to.
 #[repr(C)]
 pub struct CallLog {
     len: u64,
     calls: [Call; CALLS_MAX],
+    copy: [Call; CALLS_MAX],
 }
 
 /// `wire::running::Call`.
@@ -101,7 +102,11 @@ pub fn start() {
 impl CallLog {
     /// For a thread; never freed, because the engine keeps its address.
     pub fn leaked() -> *mut CallLog {
-        Box::into_raw(Box::new(CallLog { len: 0, calls: [Call::default(); CALLS_MAX] }))
+        Box::into_raw(Box::new(CallLog {
+            len: 0,
+            calls: [Call::default(); CALLS_MAX],
+            copy: [Call::default(); CALLS_MAX],
+        }))
     }
 
     /// Forgets what is in it.
@@ -114,8 +119,9 @@ impl CallLog {
     /// invocation of the site means where the task is.
     pub fn drain(&mut self, mut enter: impl FnMut(Site) -> Entry, mut each: impl FnMut(Site, &Record)) {
         let len = (self.len as usize).min(CALLS_MAX);
+        self.copy[..len].copy_from_slice(&self.calls[..len]);
         self.len = 0;
-        for call in self.calls[..len].iter().filter(|c| c.frame == 0 && c.count > 0) {
+        for call in self.copy[..len].iter().filter(|c| c.frame == 0 && c.count > 0) {
             let site = site(call);
             let entry = enter(site);
             let all = Measure { count: call.top, work: call.all, span: call.all };
