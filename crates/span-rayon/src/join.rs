@@ -165,8 +165,9 @@ where
     RB: Send,
 {
     let model = span_rt::env::settings().splits_are_fixed();
+    // Without a branch: where instructions are counted, stolen or not must not make a difference.
     let context =
-        move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
+        move |c: real::FnContext| FnContext { migrated: c.migrated() & !model, not_send: PhantomData };
     if local::is_plain() {
         return plain::fork(|fork| {
             let sides = &Sides::new(fork, a, b);
