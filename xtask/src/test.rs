@@ -21,9 +21,15 @@ pub struct Args {
     /// profiled: takes an hour.
     #[arg(long)]
     full: bool,
+    /// Nothing but rayon's own tests, natively and profiled; the tool must have been built with --release.
+    #[arg(long, conflicts_with = "full")]
+    rayon: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    if args.rayon {
+        return rayon_tests::run();
+    }
     ci()?;
     if args.full {
         real_programs()?;

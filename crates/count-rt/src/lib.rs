@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod access;
+mod calls;
 mod functions;
 mod lookup;
 mod running;

@@ -6,12 +6,14 @@
 //! ends. It reads in a function that is called, so that a superblock starts there, and what was executed before is
 //! counted whole.
 //!
+//! A runtime may also name functions whose calls it wants to hear of (`calls.rs`); code that calls others pays nothing.
+//!
 //! # Rules
 //! As in `lib.rs`. The answer is written where the program asks for it: only a runtime of ours knows how to ask.
 
-use crate::Count;
+use crate::{Count, calls};
 use engine::client::{Client, StringCounters};
-use engine::events::{Events, Thread};
+use engine::events::{Emit, Events, Thread};
 use engine::superblock::{Insn, Superblock};
 use wire::boot::Boot;
 use wire::count::{EXITS_MAX, ThreadTotals};
@@ -21,6 +23,18 @@ use wire::slab::TOTALS_OFFSET;
 /// Counts instructions, by thread.
 pub struct Running {
     count: Count,
+    /// The last instruction of the current superblock.
+    last: u64,
+}
+
+/// Events, as they are told to `called`; a function's number is above them.
+mod token {
+    /// A call whose return address is already on the stack.
+    pub const CALLED: u32 = 0;
+    /// A call that is about to push it.
+    pub const CALLING: u32 = 1;
+    pub const RETURN: u32 = 2;
+    pub const BITS: u32 = 2;
 }
 
 /// Of the word, from the start of a slab.
@@ -33,21 +47,64 @@ impl Running {
     /// The boot block is the launcher's, and its mapping has the layout of `wire::count`.
     pub unsafe fn new(boot: &Boot) -> Running {
         // SAFETY: passed on.
-        Running { count: unsafe { Count::with_counters(boot, EXITS_MAX) } }
+        Running { count: unsafe { Count::with_counters(boot, EXITS_MAX) }, last: 0 }
     }
 }
 
 impl Client for Running {
-    const EVENTS: Events = Events { syscalls: true, ..Events::NONE };
+    const EVENTS: Events = Events { syscalls: true, calls: true, scratch: 1, ..Events::NONE };
+
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64, site: Option<u64>) {
+        let Some((function, true)) = calls::function_at(callee) else { return };
+        let kind = if e.return_address_offset == 0 { token::CALLED } else { token::CALLING };
+        // One behind it, as a return address would be.
+        emit(e, kind | function << token::BITS, site.map_or(0, |s| s + 1));
+    }
+
+    fn ret(&mut self, e: &mut Emit<'_>) {
+        if calls::function_at(self.last).is_some() {
+            emit(e, token::RETURN, 0);
+        }
+    }
+
+    fn tail(&mut self, _e: &mut Emit<'_>, _target: u64) {}
+
+    fn called(t: &mut Thread<'_>, token: u32, site: u64) {
+        let log = t.area().cast::<*mut wire::running::CallLog>();
+        let now = (t.slab() + WORD) as *const u64;
+        // SAFETY: the client area is ours, and holds what this thread's runtime has given, or null; the word is the slab's.
+        let (log, now) = unsafe { (*log, *now) };
+        if log.is_null() {
+            return;
+        }
+        let (kind, function, sp) = (token & ((1 << token::BITS) - 1), token >> token::BITS, t.sp());
+        // SAFETY: the log is this thread's. At a routine's first instruction its return address is at the stack pointer.
+        unsafe {
+            match kind {
+                token::CALLING => calls::starts(log, function, site, sp - 8, now),
+                token::CALLED => calls::starts(log, function, *(sp as *const u64), sp, now),
+                _ => calls::returns(log, sp, now),
+            }
+        }
+    }
 
     fn before_syscall(t: &mut Thread<'_>, n: u64, args: &[u64; 6]) {
         if n == running::NUMBER && args[0] == running::MAGIC {
             // SAFETY: whoever knows the magic number asks with the address of a word of its own.
             unsafe { (args[1] as *mut u64).write_unaligned(t.slab() + WORD) };
+            if args[2] != 0 {
+                // SAFETY: the client area is ours.
+                unsafe { *t.area().cast::<u64>() = args[2] };
+            }
+        }
+        if n == running::NUMBER && args[0] == running::TABLE {
+            calls::take_table(args[1], args[2]);
         }
     }
 
-    fn block(&mut self, _sb: &Superblock) {}
+    fn block(&mut self, sb: &Superblock) {
+        self.last = sb.insns.last().map_or(0, Insn::pc);
+    }
 
     fn path_counter(&mut self, _sb: &Superblock, _count: usize) -> Option<i32> {
         Some(WORD as i32)
@@ -79,4 +136,10 @@ impl Client for Running {
     fn process_end(&mut self) {
         self.count.process_end();
     }
+}
+
+fn emit(e: &mut Emit<'_>, token: u32, value: u64) {
+    let r = e.scratch[0];
+    e.hot.mov_imm64(r, value);
+    e.call_out(token, r);
 }

@@ -6,15 +6,17 @@
 mod native;
 
 use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::personality::{self, Persona};
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
-use span_kit::{burden, cargo, cc};
+use span_kit::{burden, cargo, cc, functions};
 use wire::boot::flags;
 
 use native::Native;
@@ -70,14 +72,32 @@ enum Cost {
 /// Runs a program in the engine, with the number of its instructions where its runtime can read it
 #[derive(clap::Args)]
 pub struct CountedArgs {
+    /// Not in the engine
+    #[arg(long)]
+    natively: bool,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-/// Cargo's runner: what cargo is about to run natively runs in the engine.
+/// Cargo's runner: what cargo is about to run natively runs in the engine. A program without rayon has no runtime of ours
+/// in it, and gets the one that sees one strand.
 pub fn run_counted(args: &CountedArgs) -> Result<ExitCode> {
-    let usage = counted(&args.command, &[]).map_err(mode::launch_failure)?;
+    let mut env = Vec::new();
+    if !cargo::has_runtime(Path::new(&args.command[0])) {
+        let kit = cc::kit().context("cannot unpack the runtime")?;
+        let mut preload = OsString::from(kit.join("lib").join(cc::LIBRARY));
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        env.push((OsString::from("LD_PRELOAD"), preload));
+    }
+    if args.natively {
+        let error = Command::new(&args.command[0]).args(&args.command[1..]).envs(env).exec();
+        return Err(error).with_context(|| format!("cannot run {}", args.command[0].to_string_lossy()));
+    }
+    let usage = counted(&args.command, &env).map_err(mode::launch_failure)?;
     Ok(ExitCode::from(usage.ended.shell_code() as u8))
 }
 
@@ -95,7 +115,18 @@ fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch:
     if let Ok(persona) = personality::get() {
         let _refused = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     }
-    let o = launch::run_in(&spec, env, None)?;
+    // Calls between forks are sites. A program that cannot be read has none.
+    let mut env = env.to_vec();
+    let list = launch::find(&command[0]).ok().and_then(|program| functions::list(&program));
+    let file = list.and_then(|list| {
+        let mut file = tempfile::NamedTempFile::new().ok()?;
+        file.write_all(list.as_bytes()).ok()?;
+        Some(file)
+    });
+    if let Some(file) = &file {
+        env.push((functions::VARIABLE.into(), file.path().into()));
+    }
+    let o = launch::run_in(&spec, &env, None)?;
     Ok(launch::Usage { ended: o.ended, wall_ns: o.wall_ns, cpu_ns: o.cpu_ns, rss_bytes_max: o.rss_bytes_max })
 }
 
@@ -168,9 +199,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let us = std::env::current_exe().context("cannot find the farsight executable")?;
         let build = cargo::prepare(&us).context("cannot prepare the build")?;
         env.extend(build.env);
-        if in_engine {
+        // A runner of the user's own is left alone where it can be.
+        if in_engine || !cargo::has_runner(TRIPLE) {
             let mut runner = us.into_os_string();
-            runner.push(" run-counted --");
+            runner.push(if in_engine { " run-counted --" } else { " run-counted --natively --" });
             env.push((format!("CARGO_TARGET_{TRIPLE}_RUNNER").into(), runner));
         }
         target = Some(build.target);
@@ -184,10 +216,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 preload.push(":");
                 preload.push(library);
             }
-            OpenMp::Missing => args.mode.say(
-                "the program uses gcc's OpenMP runtime, which reports nothing, and LLVM's is not installed (Debian and \
-                 Ubuntu: apt install libomp5; Fedora: dnf install libomp)",
-            ),
+            OpenMp::Missing => args.mode.say(openmp::MISSING),
+        }
+        if launch::find(&command[0]).is_ok_and(|program| cargo::uses_rayon_unseen(&program)) {
+            args.mode.say(
+                "the program uses rayon, but was not built by farsight, so its tasks are not seen: run it as farsight \
+                 span -- cargo run --release",
+            );
         }
         if let Some(n) = args.model_cores {
             env.push(("OMP_NUM_THREADS".into(), n.to_string().into()));

@@ -177,9 +177,9 @@ extern "C" fn before_main() {
     main.clock.settle();
     let repeat = main.repeat.take();
     THREAD.store(thread(), Ordering::Relaxed);
-    // Where the program as a whole is asked for, in one run and in time, the program computes itself.
-    let itself = settings().whole && settings().cost == Cost::Time && repeat.is_none();
-    if itself {
+    // Where the program as a whole is asked for, in one run and not in instructions, the program computes itself.
+    let itself = settings().whole && settings().cost != Cost::Instructions && repeat.is_none();
+    if itself && settings().cost == Cost::Time {
         lengths::calibrate(main);
     } else if settings().cost != Cost::Units {
         calibrate::strand();

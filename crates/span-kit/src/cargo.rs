@@ -96,6 +96,42 @@ pub fn has_rayon(target: &Path) -> bool {
     false
 }
 
+/// Whether an executable has our runtime in it.
+pub fn has_runtime(program: &Path) -> bool {
+    mentions(program, b"FARSIGHT_SPAN_OUT")
+}
+
+/// Whether an executable uses rayon, without telling us.
+pub fn uses_rayon_unseen(program: &Path) -> bool {
+    mentions(program, b"/rayon-core") && !has_runtime(program)
+}
+
+fn mentions(program: &Path, text: &[u8]) -> bool {
+    fs::read(program)
+        .is_ok_and(|bytes| bytes.starts_with(b"\x7fELF") && bytes.windows(text.len()).any(|w| w == text))
+}
+
+/// Whether the user has programs run by another one.
+pub fn has_runner(triple: &str) -> bool {
+    env::var_os(format!("CARGO_TARGET_{triple}_RUNNER")).is_some()
+        || configurations().any(|text| {
+            text.lines().any(|l| {
+                l.split_once('=').is_some_and(|(key, _)| key.trim().rsplit('.').next() == Some("runner"))
+            })
+        })
+}
+
+/// The configuration files of cargo that count here.
+fn configurations() -> impl Iterator<Item = String> {
+    let here = env::current_dir().unwrap_or_default();
+    let home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo")));
+    let folders: Vec<PathBuf> = here.ancestors().map(|f| f.join(".cargo")).chain(home).collect();
+    let files = folders.into_iter().flat_map(|f| ["config.toml", "config"].map(|name| f.join(name)));
+    files.filter_map(|file| fs::read_to_string(file).ok())
+}
+
 /// The wrapper that the user has set, in the environment or in a configuration file of cargo.
 fn user_wrapper() -> Option<OsString> {
     for name in ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"] {
@@ -103,20 +139,7 @@ fn user_wrapper() -> Option<OsString> {
             return Some(value).filter(|v| !v.is_empty());
         }
     }
-    let here = env::current_dir().ok()?;
-    let home = env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo")));
-    let folders = here.ancestors().map(|f| f.join(".cargo")).chain(home);
-    for folder in folders {
-        for name in ["config.toml", "config"] {
-            let Ok(text) = fs::read_to_string(folder.join(name)) else { continue };
-            if let Some(found) = configured_wrapper(&text) {
-                return Some(found.into());
-            }
-        }
-    }
-    None
+    configurations().find_map(|text| configured_wrapper(&text)).map(OsString::from)
 }
 
 /// `build.rustc-wrapper` of a cargo configuration. Reads the two usual spellings of a line; a wrapper that is spelled
@@ -245,7 +268,30 @@ impl Unit<'_> {
         let externs = ["spandag", "span_rt", "rayon_core_real"];
         let args =
             self.changed("rayon_core", &self.sources.join("span-rayon/lib.rs"), "", Some(&externs), &lacks);
-        Err(self.rustc.command(&args).exec())
+        let status = self.rustc.command(&args).status()?;
+        if !status.success() {
+            let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+            eprintln!(
+                "farsight: rayon-core {version} is not one that span knows (1.8 to 1.13 are), and what span puts around it \
+                 does not compile with it: see above"
+            );
+        }
+        self.depend_on_real();
+        Ok(ExitCode::from(status.code().unwrap_or(101) as u8))
+    }
+
+    /// Cargo reads which files a crate was made of, and would not see that the real crate's have changed. A file that
+    /// cannot be read or written leaves the build as it is: such sources hardly ever change.
+    fn depend_on_real(&self) {
+        let folder = Path::new(value_of(self.args, "--out-dir").unwrap_or(OsStr::new("."))).to_owned();
+        let extra = codegen(self.args, "extra-filename").unwrap_or_default();
+        let of = |name: &str| folder.join(format!("{name}{extra}.d"));
+        let (Ok(ours), Ok(real)) =
+            (fs::read_to_string(of("rayon_core")), fs::read_to_string(of("rayon_core_real")))
+        else {
+            return;
+        };
+        let _unwritten = fs::write(of("rayon_core"), with_dependencies(&ours, &real));
     }
 
     /// Compiles without a word unless it fails.
@@ -325,6 +371,15 @@ impl Unit<'_> {
     }
 }
 
+/// The files of the first rule of `real`, added to the first rule of `ours`.
+fn with_dependencies(ours: &str, real: &str) -> String {
+    let more = real.lines().next().and_then(|l| l.split_once(": ")).map_or("", |(_, files)| files);
+    match ours.split_once('\n') {
+        Some((first, rest)) if first.contains(": ") => format!("{first} {more}\n{rest}"),
+        _ => ours.to_owned(),
+    }
+}
+
 /// What a rayon-core does not have.
 fn lacking(folder: &Path) -> Vec<&'static str> {
     let mut texts = String::new();
@@ -375,6 +430,14 @@ mod tests {
                 .iter()
                 .any(|a| a.to_str().unwrap().contains("line-tables"))
         );
+    }
+
+    #[test]
+    fn a_change_of_the_real_crate_is_a_change_of_ours() {
+        let ours = "t/rayon_core.d: ours/lib.rs ours/join.rs\n\nours/lib.rs:\n";
+        let real = "t/rayon_core_real.d: real/lib.rs\n\nreal/lib.rs:\n";
+        let expected = "t/rayon_core.d: ours/lib.rs ours/join.rs real/lib.rs\n\nours/lib.rs:\n";
+        assert_eq!(with_dependencies(ours, real), expected);
     }
 
     #[test]

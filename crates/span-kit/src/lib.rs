@@ -4,7 +4,7 @@
 //! [`cargo`] is the side of `cargo`: a rustc wrapper that puts our `rayon-core` on top of the program's own.
 //! [`cc`] is the side of C and C++: [`rewrite`] turns Cilk into calls of the runtime library.
 //! [`openmp`] finds the OpenMP runtime that can report.
-//! [`collect`] reads records and gives addresses their names. [`burden`] measures what a fork costs here.
+//! [`functions`] lists those whose calls are sites. [`collect`] reads records and gives addresses their names. [`burden`] measures what a fork costs here.
 //!
 //! # Design constraints
 //! - The program's sources, lock file and target folder are never written.
@@ -15,6 +15,7 @@ pub mod burden;
 pub mod cargo;
 pub mod cc;
 pub mod collect;
+pub mod functions;
 pub mod openmp;
 pub mod rewrite;
 pub mod sources;

@@ -27,11 +27,15 @@ pub fn needs(program: &Path) -> OpenMp {
     if !bytes.starts_with(b"\x7fELF") || !names(b"libgomp.so.1\0") {
         return OpenMp::AsItIs;
     }
-    library().map_or(OpenMp::Missing, OpenMp::Instead)
+    library(&folders()).map_or(OpenMp::Missing, OpenMp::Instead)
 }
 
 /// LLVM's OpenMP runtime.
-fn library() -> Option<PathBuf> {
+fn library(folders: &[PathBuf]) -> Option<PathBuf> {
+    folders.iter().flat_map(|f| NAMES.iter().map(|n| f.join(n))).find(|p| p.is_file())
+}
+
+fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     let mut llvm: Vec<PathBuf> = std::fs::read_dir("/usr/lib")
         .into_iter()
@@ -43,8 +47,12 @@ fn library() -> Option<PathBuf> {
         .collect();
     llvm.sort();
     folders.extend(llvm.into_iter().rev());
-    folders.iter().flat_map(|f| NAMES.iter().map(|n| f.join(n))).find(|p| p.is_file())
+    folders
 }
+
+/// What to say where it is not installed.
+pub const MISSING: &str = "the program uses gcc's OpenMP runtime, which reports nothing, and LLVM's is not installed \
+                           (Debian and Ubuntu: apt install libomp5; Fedora: dnf install libomp)";
 
 #[cfg(test)]
 mod tests {
@@ -54,5 +62,15 @@ mod tests {
     fn other_programs_are_left_alone() {
         assert_eq!(needs(Path::new("/bin/true")), OpenMp::AsItIs);
         assert_eq!(needs(Path::new("/nonexistent")), OpenMp::AsItIs);
+    }
+
+    #[test]
+    fn the_library_is_found_where_it_is_and_missed_where_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().to_owned()];
+        assert_eq!(library(&folders), None);
+        let file = folder.path().join("libomp.so.5");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(library(&folders), Some(file));
     }
 }

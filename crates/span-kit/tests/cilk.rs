@@ -14,6 +14,16 @@ fn program(name: &str) -> PathBuf {
 
 /// Compiles with the compiler that is there and runs; gives the output and the record.
 fn run(language: Language, name: &str, args: &[&str], units: bool) -> (String, profile::Span) {
+    run_with(language, name, args, units, false)
+}
+
+fn run_with(
+    language: Language,
+    name: &str,
+    args: &[&str],
+    units: bool,
+    whole: bool,
+) -> (String, profile::Span) {
     let folder = tempfile::tempdir().unwrap();
     let binary = folder.path().join("program");
     let compile: Vec<OsString> =
@@ -25,6 +35,9 @@ fn run(language: Language, name: &str, args: &[&str], units: bool) -> (String, p
     command.args(args).env("FARSIGHT_SPAN_OUT", &records).env("FARSIGHT_SPAN_BURDEN", "1");
     if units {
         command.env("FARSIGHT_SPAN_COST", "units");
+    }
+    if whole {
+        command.env("FARSIGHT_SPAN_WHOLE", "1");
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{name}: {output:?}");
@@ -47,6 +60,23 @@ fn every_form_costs_what_it_must() {
         assert_eq!(span.spawns, 1 + 1 + 10 + 2 + 1, "{language:?}");
         let on_span: u64 = span.sites.iter().map(|s| s.on_span.local.span).sum();
         assert_eq!(on_span, span.span);
+        // The program itself computes the same, without call sites.
+        let (out, whole) = run_with(language, "forms.c", &[], true, true);
+        assert_eq!(out, "85\n");
+        assert_eq!(
+            (whole.work, whole.span, whole.burdened_span, whole.spawns),
+            (span.work, span.span, span.burdened_span, span.spawns),
+            "{language:?}"
+        );
+    }
+}
+
+#[test]
+fn an_exception_ends_the_tasks_that_it_passes() {
+    for whole in [false, true] {
+        let (out, span) = run_with(Language::Cpp, "throws.cpp", &[], true, whole);
+        assert_eq!(out, "5\n");
+        assert_eq!((span.work, span.span, span.spawns), (28, 20, 3), "whole: {whole}");
     }
 }
 

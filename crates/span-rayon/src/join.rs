@@ -4,7 +4,8 @@
 //! when the first ends, and the parent goes on when the second ends. [`Local::hand_over`] says so, and holds only
 //! if these really follow each other on one thread; a stolen task, and a parent that waited, read the clock.
 
-use crate::{plain, real, site};
+use crate::plain::{self, Sides};
+use crate::{real, site};
 use core::any::type_name;
 use core::marker::PhantomData;
 use core::mem::forget;
@@ -143,7 +144,11 @@ where
     RB: Send,
 {
     if local::is_plain() {
-        return plain::fork(|fork| real::join(|| fork.first(a), || fork.second(b)));
+        return plain::fork(|fork| {
+            let sides = &Sides::new(fork, a, b);
+            // SAFETY: the real crate calls each closure once.
+            real::join(|| unsafe { sides.first(|a| a()) }, || unsafe { sides.second(|b| b()) })
+        });
     }
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
         real::join(|| sa.run(a), || sb.run(b))
@@ -160,11 +165,18 @@ where
     RB: Send,
 {
     let model = span_rt::env::settings().splits_are_fixed();
+    // Without a branch: where instructions are counted, stolen or not must not make a difference.
     let context =
-        move |c: real::FnContext| FnContext { migrated: c.migrated() && !model, not_send: PhantomData };
+        move |c: real::FnContext| FnContext { migrated: c.migrated() & !model, not_send: PhantomData };
     if local::is_plain() {
         return plain::fork(|fork| {
-            real::join_context(|c| fork.first(|| a(context(c))), |c| fork.second(|| b(context(c))))
+            let sides = &Sides::new(fork, a, b);
+            real::join_context(
+                // SAFETY: the real crate calls each closure once.
+                |c| unsafe { sides.first(|a| a(context(c))) },
+                // SAFETY: as above.
+                |c| unsafe { sides.second(|b| b(context(c))) },
+            )
         });
     }
     fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {

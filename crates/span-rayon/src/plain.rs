@@ -9,7 +9,7 @@
 //! A side that was stolen, or runs before the first one has ended, is a task that starts at the same place.
 
 use crate::join::{Home, Slot, Unwound, Waiting};
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::mem::forget;
 use span_rt::Local;
 use span_rt::local::{self, Running};
@@ -34,6 +34,50 @@ pub struct Fork {
 
 // SAFETY: the cells are used by the thread that forked alone; each slot by one side. The rest is only read.
 unsafe impl Sync for Fork {}
+
+/// What the two sides of a fork do, beside the fork: each is taken by one thread. The real crate then moves one pointer,
+/// which the processor finds as it was written.
+pub struct Sides<'a, A, B> {
+    pub fork: &'a Fork,
+    a: UnsafeCell<Option<A>>,
+    b: UnsafeCell<Option<B>>,
+}
+
+// SAFETY: each side is taken once, by whoever runs it.
+unsafe impl<A: Send, B: Send> Sync for Sides<'_, A, B> {}
+
+impl<'a, A, B> Sides<'a, A, B> {
+    #[inline(always)]
+    pub fn new(fork: &'a Fork, a: A, b: B) -> Self {
+        Sides { fork, a: UnsafeCell::new(Some(a)), b: UnsafeCell::new(Some(b)) }
+    }
+
+    /// Runs the first side: what it does is given to `run`.
+    ///
+    /// # Safety
+    /// Called once.
+    #[inline(always)]
+    pub unsafe fn first<R>(&self, run: impl FnOnce(A) -> R) -> R {
+        // SAFETY: by contract, nobody else takes it.
+        match unsafe { &mut *self.a.get() }.take() {
+            Some(a) => self.fork.first(|| run(a)),
+            None => unreachable!("a side runs once"),
+        }
+    }
+
+    /// Runs the second side.
+    ///
+    /// # Safety
+    /// Called once.
+    #[inline(always)]
+    pub unsafe fn second<R>(&self, run: impl FnOnce(B) -> R) -> R {
+        // SAFETY: by contract, nobody else takes it.
+        match unsafe { &mut *self.b.get() }.take() {
+            Some(b) => self.fork.second(|| run(b)),
+            None => unreachable!("a side runs once"),
+        }
+    }
+}
 
 /// Ends the strand of a side that unwinds.
 struct Panicked<'a>(&'a Fork);

@@ -124,7 +124,7 @@ impl Clock {
             tsc0: Cell::new(0),
             cpu0_ns: Cell::new(0),
             units: Cell::new(0),
-            instructions: if settings().cost == Cost::Instructions { counted() } else { core::ptr::null() },
+            instructions: core::ptr::null(),
             repaired: Cell::new(0),
             lost: Cell::new(0),
         }
@@ -132,6 +132,14 @@ impl Clock {
 
     /// To be called once the clock is where it stays.
     pub fn settle(&mut self) {
+        self.settle_with(core::ptr::null_mut());
+    }
+
+    /// The same, and calls are to be told of in `log`, where instructions are counted.
+    pub fn settle_with(&mut self, log: *mut crate::calls::CallLog) {
+        if settings().cost == Cost::Instructions {
+            self.instructions = counted(log);
+        }
         if self.word.is_null() {
             self.word = self.own_word.as_ptr();
         }
@@ -243,12 +251,12 @@ static COUNTED: AtomicU64 = AtomicU64::new(0);
 
 /// Where the number of instructions that this thread has executed is, if it runs under an engine that counts them: the
 /// answer to a system call that does not exist. The numbers are those of the tool's `wire::running`.
-fn counted() -> *const u64 {
+fn counted(log: *mut crate::calls::CallLog) -> *const u64 {
     const NUMBER: i64 = 0xfa51;
     const MAGIC: i64 = i64::from_le_bytes(*b"FSRUNNIN");
     let mut word = 0u64;
     // SAFETY: the kernel knows no such call; whoever answers writes to the word.
-    unsafe { libc::syscall(NUMBER, MAGIC, &raw mut word as i64, 0i64) };
+    unsafe { libc::syscall(NUMBER, MAGIC, &raw mut word as i64, log as i64) };
     // Behind the compiler's back.
     let word = core::hint::black_box(word);
     word as *const u64

@@ -10,6 +10,7 @@
 //! - The clock is read first when a strand ends and last when one starts; everything between is ours.
 //! - A thread touches only its own [`local::Local`]; tasks are handed over by whoever runs the closures.
 
+pub mod calls;
 pub mod clock;
 pub mod end;
 pub mod env;

@@ -4,6 +4,7 @@
 //! run on this stack inside a call to the parallel runtime, and whoever makes such a call writes the whole state
 //! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
 
+use crate::calls::{self, CallLog};
 use crate::clock::{self, Clock};
 use crate::env::{Cost, settings};
 use crate::{repeat, sites, stack};
@@ -66,6 +67,8 @@ pub struct Local {
     own_root: Cell<*mut Running>,
     /// Forks where only lengths are kept.
     plain_forks: Cell<u64>,
+    /// Where the engine tells of calls; null in other modes.
+    calls: *mut CallLog,
 }
 
 /// A fork of two that was looked up: what was forked, in which context, and what that means for the two sides.
@@ -144,6 +147,7 @@ pub fn start() {
         }
         rescale(1);
         crate::watch::start();
+        calls::start();
         let here = Local::here();
         let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
         root.task.way = 1;
@@ -188,8 +192,12 @@ impl Local {
             forks: [const { Fork::none() }; FORK_SLOTS],
             own_root: Cell::new(core::ptr::null_mut()),
             plain_forks: Cell::new(0),
+            calls: core::ptr::null_mut(),
         });
-        local.clock.settle();
+        if settings().cost == Cost::Instructions {
+            local.calls = CallLog::leaked();
+        }
+        local.clock.settle_with(local.calls);
         let local: &'static Local = Box::leak(local);
         HERE.set(local);
         END.with(|_| ());
@@ -211,7 +219,28 @@ impl Local {
         let running = unsafe { &mut *current };
         let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
         running.task.strand(cost);
+        if calls::is_on() {
+            self.take_calls(running);
+        }
         current
+    }
+
+    /// What the strand that ended has called.
+    #[cold]
+    fn take_calls(&self, running: &mut Running) {
+        let context = running.task.entry.context;
+        // SAFETY: the log is this thread's, and never freed; the engine writes to it only while the program runs.
+        let Some(log) = (unsafe { self.calls.as_mut() }) else { return };
+        log.drain(
+            |site| self.enter(context, site),
+            |site, record| {
+                if let Some(books) = self.open_books() {
+                    // SAFETY: as in `end`.
+                    running.task.called(site, record, scale(), unsafe { &mut *books });
+                    self.busy.store(false, Ordering::Release);
+                }
+            },
+        );
     }
 
     /// As [`pause`](Self::pause), where only lengths are kept ([`is_plain`]). The next strand that starts under the name
@@ -273,7 +302,19 @@ impl Local {
         // Whatever ended here before is no longer what the next strand follows.
         self.tag.set(0);
         self.current.set(running);
+        self.forget_calls();
         self.begun.set(self.clock.begin());
+    }
+
+    /// What was called since the last strand ended was no strand's.
+    #[inline]
+    fn forget_calls(&self) {
+        if calls::is_on() {
+            // SAFETY: as in `take_calls`.
+            if let Some(log) = unsafe { self.calls.as_mut() } {
+                log.clear();
+            }
+        }
     }
 
     /// The strand that runs ends, if one does.
@@ -296,6 +337,7 @@ impl Local {
     #[inline]
     pub fn resume_after(&self, running: *mut Running, tag: usize) -> bool {
         self.current.set(running);
+        self.forget_calls();
         let follows = self.tag.get() == tag;
         // Between the two, the runtime may have woken a worker, which takes microseconds. That is a part of the fork's
         // cost and hardly ever worth a reading of the clock, but here it is: where runs are compared, and counted.

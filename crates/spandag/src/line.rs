@@ -126,6 +126,20 @@ impl Line {
         self.own += cost;
     }
 
+    /// A part of the task's own strands was invocations of another site: how much, at most what no detail covers yet.
+    pub fn give(&mut self, site: Site, record: &Record, scale: Scale) -> Cost {
+        let rest = self.inside.rest.get_or_insert_default();
+        let cost = record.local.span.min(self.own - rest.own);
+        let local = Measure { work: cost, span: cost, ..record.local };
+        rest.prof.update(site, &Record { local, ..*record }, scale);
+        if let Some(detail) = &mut rest.detail {
+            detail.strand(site, cost);
+        }
+        self.own -= cost;
+        self.inside.span += cost;
+        cost
+    }
+
     /// It becomes longer by something that is nobody's own.
     #[inline(always)]
     pub fn stretch(&mut self, cost: Cost) {

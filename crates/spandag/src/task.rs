@@ -17,7 +17,7 @@
 use crate::chain::{Arena, NODES_MAX, Node};
 use crate::context::{Contexts, Entry};
 use crate::line::{Inside, Line, Scale};
-use crate::record::Record;
+use crate::record::{Measure, Record};
 use crate::serial::{add, record};
 use crate::{Cost, ROOT, Site};
 use alloc::boxed::Box;
@@ -217,6 +217,18 @@ impl Task {
     #[inline]
     pub fn strand(&mut self, cost: Cost) {
         self.line.strand(cost);
+    }
+
+    /// Of the strand that was told of last, this was done by invocations of `site`, which have returned.
+    pub fn called(&mut self, site: Site, record: &Record, scale: Scale, books: &mut Books) {
+        if scale.is_whole() {
+            return;
+        }
+        let cost = self.line.give(site, record, scale);
+        self.work += cost;
+        self.burdened += cost;
+        let local = Measure { work: cost, span: cost, ..record.local };
+        *books.of(site) += &Record { local, ..*record };
     }
 
     /// As [`strand`](Self::strand), where only lengths count: nothing is the task's own.
@@ -623,5 +635,50 @@ impl Outcome {
         let on_work = books.into_records(sites);
         let totals = crate::serial::Totals::new(self.work, self.burdened, self.inside.into(), on_work, arena);
         crate::serial::Totals { spawns: forks, syncs: forks, ..totals }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_take_their_part_of_a_strand() {
+        for heavy in [0, 1_000_000] {
+            let mut contexts = Contexts::default();
+            let scale = Scale { sites: 3, heavy };
+            let (mut arena, mut books) = (Arena::default(), Books::default());
+            let mut root = Task::root(&mut contexts);
+            root.on(&arena);
+            let made = |n| Measure { count: n, work: 30, span: 30 };
+            let call = Record { site: made(2), caller: made(2), local: made(2) };
+            root.strand(100);
+            root.called(2, &call, scale, &mut books);
+            // A fork: the calls are in the longer task.
+            let entry = contexts.enter(root.entry.context, 1, 0);
+            let mut outcomes = [50, 40].map(|cost| {
+                let mut child = root.child(1, entry);
+                child.on(&arena);
+                child.strand(cost);
+                if cost == 50 {
+                    child.called(2, &call, scale, &mut books);
+                }
+                child.finish_apart(&mut books, scale, &mut arena).into()
+            });
+            let [a, b] = &mut outcomes;
+            root.join(a, b, 7, scale, &mut arena);
+            root.strand(5);
+            let spawned = root.finish_apart(&mut books, scale, &mut arena);
+            let totals = Outcome::from(spawned).totals(books, 3, &mut arena);
+            assert_eq!((totals.work, totals.span, totals.burdened), (195, 155, 162));
+            let of = |records: &[Record]| {
+                records.iter().map(|r| (r.local.count, r.local.span)).collect::<Vec<_>>()
+            };
+            assert_eq!(of(&totals.on_work), [(1, 75), (2, 60), (4, 60)]);
+            assert_eq!(of(&totals.on_span), [(1, 75), (1, 20), (4, 60)]);
+            // Twice as fast, the calls would leave the other task as the longer one, which only detail shows.
+            let faster = if heavy == 0 { 85 + 40 + 5 } else { 85 + 35 + 5 };
+            assert_eq!(totals.faster[2][0], faster);
+        }
     }
 }

@@ -2,8 +2,53 @@
 //!
 //! `syscall(NUMBER, MAGIC, &word)`: no such system call exists, so the kernel says so; under an engine that counts,
 //! `word` then holds the address of the number. The runtime is compiled by itself and has these numbers too.
+//!
+//! It may also ask to be told of calls: `syscall(NUMBER, TABLE, functions, count)`, once, with pairs of addresses where
+//! functions start and end, in order; and as a third argument of the first call, in each thread, the address of a
+//! [`CallLog`]. Calls of these functions that have returned are then added up there, by function and place of the call,
+//! until the runtime looks at them and empties the log.
 
 /// Number of the system call.
 pub const NUMBER: u64 = 0xfa51;
 /// Its first argument.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FSRUNNIN");
+/// Instead of it: the functions whose calls matter.
+pub const TABLE: u64 = u64::from_le_bytes(*b"FSCALLED");
+/// Entries of a log. Calls beyond are part of their caller.
+pub const CALLS_MAX: usize = 512;
+/// Calls with fewer instructions are part of their caller.
+pub const TINY: u64 = 100;
+
+/// The calls of one thread.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CallLog {
+    /// How many entries there are.
+    pub len: u64,
+    /// The entries.
+    pub calls: [Call; CALLS_MAX],
+}
+
+/// One call that goes on, or all from one place that have returned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Call {
+    /// Its number in the table.
+    pub function: u64,
+    /// An address in or behind the call instruction.
+    pub site: u64,
+    /// Where the return address lies; 0 if it has returned.
+    pub frame: u64,
+    /// The thread's number of instructions at its start.
+    pub begun: u64,
+    /// Instructions of calls inside it that have returned.
+    pub inside: u64,
+    /// Calls, and those of them that are not inside another one from the same place.
+    pub count: u64,
+    /// See `count`.
+    pub top: u64,
+    /// Instructions without those of other calls in the log.
+    pub own: u64,
+    /// All instructions of those that count as `top`.
+    pub all: u64,
+}

@@ -95,3 +95,12 @@ fn a_program_without_a_parallel_runtime_is_one_strand() {
         .exits(0)
         .prints(&["parallelism 1.0", "No parallel runtime was seen"]);
 }
+
+#[test]
+fn a_serial_run_that_does_nothing_is_told_of() {
+    let folder = Folder::new();
+    folder
+        .run(&["span", "--serial", "-o", "/dev/null", "--no-summary", "--", "sleep", "13"])
+        .exits(0)
+        .says(&["may wait forever: run it without --serial"]);
+}

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const FILES: &[(&str, &str)] = &[
     (
         "Cargo.toml",
-        "[workspace]\nmembers = [\"app\", \"halves\"]\nresolver = \"3\"\n\n[profile.bench]\nopt-level = 0\n",
+        "[workspace]\nmembers = [\"app\", \"halves\", \"serial\"]\nresolver = \"3\"\n\n[profile.bench]\nopt-level = 0\n",
     ),
     (
         "halves/Cargo.toml",
@@ -21,11 +21,16 @@ const FILES: &[(&str, &str)] = &[
         "halves/src/lib.rs",
         "pub fn sum(numbers: &[u64]) -> u64 {
     if numbers.len() <= 64 {
-        return numbers.iter().sum();
+        return weigh(numbers);
     }
     let (a, b) = numbers.split_at(numbers.len() / 2);
     let (a, b) = rayon_core::join(|| sum(a), || sum(b));
     a + b
+}
+
+#[inline(never)]
+fn weigh(numbers: &[u64]) -> u64 {
+    numbers.iter().sum()
 }
 ",
     ),
@@ -49,6 +54,8 @@ const FILES: &[(&str, &str)] = &[
 }
 ",
     ),
+    ("serial/Cargo.toml", "[package]\nname = \"serial\"\nedition = \"2024\"\n"),
+    ("serial/src/main.rs", "fn main() {\n    println!(\"{}\", (0..100_000u64).sum::<u64>());\n}\n"),
     ("app/tests/runtime.rs", include_str!("span_cargo/runtime.rs")),
 ];
 
@@ -154,8 +161,18 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
         let sites = document["sites"].as_array().expect("sites");
         sites.iter().filter(|s| s["callee"] != "main").map(|s| s["on_work"].clone()).collect()
     };
-    assert_eq!(tasks(&a).len(), 2, "{a:#}");
+    // Two closures; `sum` where it does not fork; `weigh`.
+    assert_eq!(tasks(&a).len(), 4, "{a:#}");
     assert_eq!(tasks(&a), tasks(&b));
+    // A call inside a task: 64 of them, each of the same length, and one on the longest path.
+    let sites = a["sites"].as_array().expect("sites");
+    let weigh = |s: &&Value| s["callee"].as_str().is_some_and(|c| c.ends_with("halves::weigh"));
+    let weigh = sites.iter().find(weigh).unwrap_or_else(|| panic!("{a:#}"));
+    assert_eq!(weigh["line"], 3, "{weigh:#}");
+    let local = |part: &str, what: &str| weigh[part]["local"][what].as_u64().unwrap_or(0);
+    assert_eq!((local("on_work", "count"), local("on_span", "count")), (64, 1), "{weigh:#}");
+    assert_eq!(local("on_work", "work"), 64 * local("on_span", "work"), "{weigh:#}");
+    assert!(local("on_span", "work") > 64 * 5, "{weigh:#}");
 
     let (printed, document) =
         project.profile(&["--whole"], &["test", "-q", "--offline", "--locked", "--test", "runtime"]);
@@ -165,5 +182,68 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     let (printed, document) = project.profile(&[], &["bench", "-q", "--offline", "--locked"]);
     assert!(printed.contains("bench 1000"), "{printed}");
     assert_eq!(document["spawns"], 15);
+
+    // A program without rayon is one strand, in time and in instructions.
+    for flags in [&[][..], &["--cost", "instructions"]] {
+        let (printed, document) =
+            project.profile(flags, &["run", "-q", "--offline", "--locked", "-p", "serial"]);
+        assert_eq!(printed, "4999950000\n");
+        assert_eq!((&document["model"], &document["spawns"]), (&"threads".into(), &0.into()), "{document:#}");
+        assert!(document["work"].as_u64() > Some(0) && document["work"] == document["span"], "{document:#}");
+    }
     assert_eq!(project.read("Cargo.lock"), lock);
+    assert!(!project.path("target").exists());
+
+    // What was built without us is told of.
+    project.cargo(&["build", "-q", "--offline", "--locked", "-p", "app"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_farsight"))
+        .args(["span", "-o", "/dev/null", "--no-summary", "--", "target/debug/app"])
+        .current_dir(project.folder.path())
+        .env("XDG_CACHE_HOME", project.path("cache"))
+        .output()
+        .expect("farsight starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("was not built by farsight"), "{said}");
+}
+
+/// A rayon-core of another version: one that has what is needed is built from its own source, for one that has not the
+/// user is told.
+#[test]
+fn an_unknown_rayon_is_built_from_its_source_or_named() {
+    let project = Project::new();
+    let manifest = project.read("vendor/rayon-core/Cargo.toml");
+    let version = manifest.lines().find(|l| l.starts_with("version = ")).expect("a version").to_owned();
+    let copy = Command::new("cp")
+        .args(["-r", "vendor/rayon-core", "core"])
+        .current_dir(project.folder.path())
+        .status()
+        .expect("cp runs");
+    assert!(copy.success());
+    project.write("core/Cargo.toml", &manifest.replacen(&version, "version = \"1.99.0\"", 1));
+    let root = project.read("Cargo.toml");
+    project.write("Cargo.toml", &format!("{root}\n[patch.crates-io]\nrayon-core = {{ path = \"core\" }}\n"));
+    project.write("Cargo.lock", "");
+    let run = ["run", "-q", "--offline", "-p", "app"];
+    let (printed, document) = project.profile(&[], &run);
+    assert_eq!(printed, "8386560\n");
+    assert_eq!(document["spawns"], 63, "{document:#}");
+
+    project.write(
+        "core/src/lib.rs",
+        "pub fn join<A: FnOnce() -> R, B: FnOnce() -> S, R, S>(a: A, b: B) -> (R, S) {\n    (a(), b())\n}\n",
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_farsight"))
+        .args(["span", "-q", "-o", "/dev/null", "--", "cargo"])
+        .args(run)
+        .current_dir(project.folder.path())
+        .env("XDG_CACHE_HOME", project.path("cache"))
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTC_WRAPPER")
+        .output()
+        .expect("farsight starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("rayon-core 1.99.0 is not one that span knows"),
+        "{said}"
+    );
 }
