@@ -389,6 +389,11 @@ impl Rewriter<'_> {
         if function.is_some_and(|f| self.straight.contains(f)) { "1" } else { "0" }
     }
 
+    /// How hooks of such functions are called: inlined only into straight code.
+    fn far(&self) -> &'static str {
+        if self.nearness() == "1" { "" } else { "_far" }
+    }
+
     fn error(&self, at: usize, what: &'static str) -> CilkError {
         let p = &self.pieces[at];
         CilkError { file: self.files[p.file].clone(), line: p.line, what }
@@ -411,11 +416,11 @@ impl Rewriter<'_> {
             );
         };
         if self.after[brace].is_empty() {
-            let near = self.nearness();
+            let (near, far) = (self.nearness(), self.far());
             let _ = write!(
                 self.after[brace],
-                " __attribute__((cleanup(farsight_return), unused)) struct farsight_frame farsight_frame = \
-                 farsight_begin({name:?}, __builtin_return_address(0), {near});"
+                " __attribute__((cleanup(farsight_return{far}), unused)) struct farsight_frame farsight_frame = \
+                 farsight_begin{far}({name:?}, __builtin_return_address(0), {near});"
             );
         }
         Ok(())
@@ -434,7 +439,8 @@ impl Rewriter<'_> {
                 }
                 (Token::Word, "_Cilk_sync") => {
                     self.guard_function(i)?;
-                    self.instead[i] = Some(format!("farsight_sync(&farsight_frame, {})", self.nearness()));
+                    self.instead[i] =
+                        Some(format!("farsight_sync{}(&farsight_frame, {})", self.far(), self.nearness()));
                 }
                 (Token::Word, "_Cilk_spawn") => self.spawn(i)?,
                 (Token::Word, "_Cilk_for") => self.parallel_for(i)?,
@@ -469,13 +475,13 @@ impl Rewriter<'_> {
         }
         let end = end.ok_or_else(|| self.error(at, "a spawn that never ends"))?;
         let site = self.site(at, &callee, 1);
-        let near = self.nearness();
+        let (near, far) = (self.nearness(), self.far());
         // What follows is the task: straight until it begins, if it has a beginning.
         let task = if self.is_spawner(&callee) { near } else { "0" };
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_child_end), unused)) struct farsight_frame farsight_g = \
-             farsight_spawn(&farsight_s, &farsight_frame, {task}, {near});"
+             __attribute__((cleanup(farsight_child_end{far}), unused)) struct farsight_frame farsight_g = \
+             farsight_spawn{far}(&farsight_s, &farsight_frame, {task}, {near});"
         ));
         self.before[end].insert_str(0, "; })");
         Ok(())
@@ -490,10 +496,15 @@ impl Rewriter<'_> {
         let (whole, each) = (self.site(at, "parallel loop", 2), self.site(at, "iteration", 3));
         // Sites cannot be static variables inside a head; a statement expression holds them. What is spawned in an
         // iteration is the iteration's: its frame hides the function's.
-        let outer = hook(&format!("farsight_l{n}"), "farsight_loop", "farsight_loop_end", &whole, "");
+        let outer = hook(&format!("farsight_l{n}"), "farsight_loop_far", "farsight_loop_end_far", &whole, "");
         let loop_frame = format!(", &farsight_l{n}");
-        let inner =
-            hook("farsight_frame", "farsight_iteration", "farsight_iteration_end", &each, &loop_frame);
+        let inner = hook(
+            "farsight_frame",
+            "farsight_iteration_far",
+            "farsight_iteration_end_far",
+            &each,
+            &loop_frame,
+        );
         self.instead[at] = Some(format!("{outer}for "));
         self.after[close].push_str(&format!(" {inner}"));
         Ok(())
@@ -503,7 +514,8 @@ impl Rewriter<'_> {
         self.guard_function(at)?;
         let site = self.site(at, "scope", 0);
         // As with iterations.
-        self.instead[at] = Some(hook("farsight_frame", "farsight_loop", "farsight_scope_end", &site, ""));
+        self.instead[at] =
+            Some(hook("farsight_frame", "farsight_loop_far", "farsight_scope_end_far", &site, ""));
         Ok(())
     }
 
@@ -517,11 +529,11 @@ impl Rewriter<'_> {
         }
         let Some(close) = self.next(at).and_then(|open| self.closing(open)) else { return };
         let site = self.site(at, &name, 0);
-        let near = self.nearness();
+        let (near, far) = (self.nearness(), self.far());
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
-             __attribute__((cleanup(farsight_leave), unused)) struct farsight_frame farsight_g = \
-             farsight_enter(&farsight_s, {near}); {name}"
+             __attribute__((cleanup(farsight_leave{far}), unused)) struct farsight_frame farsight_g = \
+             farsight_enter{far}(&farsight_s, {near}); {name}"
         ));
         self.after[close].push_str("; })");
     }
@@ -533,9 +545,9 @@ impl Rewriter<'_> {
         }
         let name = self.pieces[at].text.to_owned();
         let site = self.site(at, &name, 0);
-        let near = self.nearness();
+        let (near, far) = (self.nearness(), self.far());
         self.instead[at] = Some(format!(
-            "(({{ static struct farsight_site farsight_s = {site}; farsight_call(&farsight_s, {near}); }}), {name})"
+            "(({{ static struct farsight_site farsight_s = {site}; farsight_call{far}(&farsight_s, {near}); }}), {name})"
         ));
     }
 
@@ -601,8 +613,8 @@ mod tests {
     fn calls_of_functions_with_loops_are_sites() {
         let out = c("int w(int n) { while (n) n--; return n; }\nint s(int n) { return n; }\n\
                      int f(int n) { _Cilk_spawn w(1); int k = w(w(2)) + s(3); _Cilk_sync; return k; }");
-        assert_eq!(out.matches("= farsight_enter(").count(), 2, "{out}");
-        assert_eq!(out.matches("= farsight_spawn(").count(), 1, "{out}");
+        assert_eq!(out.matches("= farsight_enter_far(").count(), 2, "{out}");
+        assert_eq!(out.matches("= farsight_spawn_far(").count(), 1, "{out}");
     }
 
     #[test]

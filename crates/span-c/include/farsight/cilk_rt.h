@@ -242,6 +242,31 @@ FARSIGHT_HOOK void farsight_iteration_end(struct farsight_frame *g) {
         farsight_site_iteration_end();
     }
 }
+/* The same for functions with loops and other calls, which hardly notice a call and whose loops are better off without our
+ * code beside them. */
+#define FARSIGHT_FAR static __attribute__((noinline, unused))
+FARSIGHT_FAR struct farsight_frame farsight_spawn_far(struct farsight_site *site, struct farsight_frame *parent,
+                                                      int task_near, int near) {
+    return farsight_spawn(site, parent, task_near, near);
+}
+FARSIGHT_FAR void farsight_child_end_far(struct farsight_frame *g) { farsight_child_end(g); }
+FARSIGHT_FAR void farsight_call_far(struct farsight_site *site, int near) { farsight_call(site, near); }
+FARSIGHT_FAR struct farsight_frame farsight_begin_far(const char *function, const void *caller, int near) {
+    return farsight_begin(function, caller, near);
+}
+FARSIGHT_FAR void farsight_return_far(struct farsight_frame *f) { farsight_return(f); }
+FARSIGHT_FAR struct farsight_frame farsight_enter_far(struct farsight_site *site, int near) {
+    return farsight_enter(site, near);
+}
+FARSIGHT_FAR void farsight_leave_far(struct farsight_frame *f) { farsight_leave(f); }
+FARSIGHT_FAR void farsight_sync_far(struct farsight_frame *f, int near) { farsight_sync(f, near); }
+FARSIGHT_FAR struct farsight_frame farsight_loop_far(struct farsight_site *site) { return farsight_loop(site); }
+FARSIGHT_FAR void farsight_loop_end_far(struct farsight_frame *f) { farsight_loop_end(f); }
+FARSIGHT_FAR void farsight_scope_end_far(struct farsight_frame *f) { farsight_scope_end(f); }
+FARSIGHT_FAR struct farsight_frame farsight_iteration_far(struct farsight_site *site, struct farsight_frame *loop) {
+    return farsight_iteration(site, loop);
+}
+FARSIGHT_FAR void farsight_iteration_end_far(struct farsight_frame *g) { farsight_iteration_end(g); }
 /* A tree of calls that do nothing, with the hooks of a function of straight code and without: what hooks cost. */
 static __attribute__((noinline, unused)) void farsight_pattern(int n) {
     static struct farsight_site spawned = {"", "", "", 0, 1, 0}, called = {"", "", "", 0, 0, 0};
