@@ -203,8 +203,9 @@ impl<C: Client> Engine<C> {
         s.tails = tails;
     }
 
-    /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for jumps
-    /// through a table of addresses at a fixed place (PLT, GOT), whose target hardly ever changes:
+    /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for calls
+    /// through a table of addresses at a fixed place (GOT), whose target hardly ever changes, and for such jumps
+    /// where [`Engine::emit_bound`] cannot be had:
     /// ```text
     ///   cmp r11, [tag]             ; flags are dead at such jumps
     ///   jne miss                   ; first to the engine, which fills tag and link; then to the table
@@ -239,7 +240,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// A jump through the word at `table` (PLT), whose target hardly ever changes, with a cache at its site and without a
-    /// register: half of the time of a call of another library would be r11 on its way to memory and back.
+    /// register: a fifth of the samples of sqlite3 stood where r11 comes back from memory, here and at landings.
     /// ```text
     ///   cmp dword [table], low     ; flags are dead at such jumps
     ///   jne other

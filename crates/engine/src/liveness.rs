@@ -2,8 +2,8 @@
 //!
 //! Instrumentation may change flags only where the program will not read them. Inside a superblock the answer
 //! is exact; at its exits a short look at the code ahead decides, and when that ends without an answer the
-//! flags count as live. At returns and indirect calls they are dead as long as `trust.rs` says so. Code that may
-//! change without notice is not looked at: it is in a writable page that the looker's own code is not in.
+//! flags count as live. At returns, indirect calls and branches through PLT and GOT they are dead as long as `trust.rs` says
+//! so. Code that may change without notice is not looked at: it is in a writable page that the looker's own code is not in.
 
 use crate::pages::PAGE_SHIFT;
 use crate::region::Regions;

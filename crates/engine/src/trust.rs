@@ -10,6 +10,9 @@
 //! an end the answer is yes. What it cannot follow is an indirect branch: a flag that is handed over a return
 //! *and* then an indirect branch, before the first such call is met, is not kept.
 //!
+//! On the same terms flags are dead at branches through a word at a fixed place (PLT, GOT): a lazily bound one goes through
+//! the dynamic linker's binder first, which keeps none.
+//!
 //! Where calls are events, flags are relied on to be dead at indirect calls as well (a callee that reads the flags of
 //! its caller breaks every ABI). Direct callees are looked at before they are called, indirect ones when they are first
 //! met: the flags of that one call are lost, and from then on nothing is relied on.

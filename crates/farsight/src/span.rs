@@ -101,6 +101,13 @@ pub fn run_counted(args: &CountedArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(usage.ended.shell_code() as u8))
 }
 
+/// A file with the functions whose calls are sites, for as long as the run takes.
+fn named_functions(list: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(list.as_bytes())?;
+    Ok(file)
+}
+
 fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch::Usage, launch::LaunchError> {
     let spec = launch::Spec {
         command,
@@ -115,14 +122,12 @@ fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch:
     if let Ok(persona) = personality::get() {
         let _refused = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     }
-    // Calls between forks are sites. A program that cannot be read has none.
+    // Calls between forks are sites. A program without symbols has none that could be named.
     let mut env = env.to_vec();
     let list = launch::find(&command[0]).ok().and_then(|program| functions::list(&program));
-    let file = list.and_then(|list| {
-        let mut file = tempfile::NamedTempFile::new().ok()?;
-        file.write_all(list.as_bytes()).ok()?;
-        Some(file)
-    });
+    let file = list.map(|list| named_functions(&list)).transpose().map_err(|cause| {
+        launch::LaunchError::System { what: "write the list of the program's functions", cause, hint: "" }
+    })?;
     if let Some(file) = &file {
         env.push((functions::VARIABLE.into(), file.path().into()));
     }
