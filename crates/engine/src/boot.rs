@@ -10,6 +10,7 @@ use crate::lock::SpinLock;
 use crate::lookup::LowTables;
 use crate::pages::Pages;
 use crate::region::Regions;
+use crate::returns::Owners;
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
 use crate::trust::Trust;
@@ -72,6 +73,9 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
     let Some(low) = LowTables::new(&regions, miss, call_miss) else {
         bug::report(b"no free address below 2 GB", 0, 0);
     };
+    let Some(owners) = Owners::new() else {
+        bug::report(b"no memory", 0, 0);
+    };
     let layout = client.slabs(&boot);
     let mut engine = Engine {
         client,
@@ -100,6 +104,8 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         counting: boot.flags & flags::NO_CLIENT == 0,
         trust: if boot.flags & flags::WATCH_FLAGS != 0 { Trust::Watching } else { Trust::Blind },
         return_miss: 0,
+        return_fill: 0,
+        owners,
         generation: 0,
         old: Vec::new(),
     };
@@ -107,6 +113,7 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         bug::report(b"no room for translated code", boot.regs.rip, 0);
     }
     engine.emit_return_miss();
+    engine.emit_return_fill();
     engine.hook_syscalls();
     engine
 }

@@ -2,24 +2,28 @@
 //!
 //! The program's stack always holds the program's own return addresses, yet the processor executes a genuine
 //! `call` and `ret`, so that its return predictor works. No shadow stack is kept; a per-thread *return cache*
-//! maps the low 16 bits of a return address to the cache address behind the call that was last made with it.
+//! (`returns.rs`) maps some bits of a return address to the *landing*, the cache address behind the call with that address.
 //!
 //! ```text
 //!   call L                     ; pushes R, teaches the predictor
-//! R: lea r11, [ret]            ; landing
-//!   cmp r11, [rsp]             ; is this where the program wants to go?
+//! R: cmp dword [rsp], low(ret) ; landing: is this where the program wants to go?
+//!   jne return_miss
+//!   cmp dword [rsp+4], high(ret)
 //!   jne return_miss
 //!   lea rsp, [rsp+8]
 //!   mov r11, gs:[spill_t]
 //!   ... block at ret ...
-//! L: pop gs:[cache + 8*low16(ret)]  ; R into the return cache
-//!   push ret                   ; the program's own return address
+//! L: mov dword [rsp], low(ret) ; the program's own return address; its high half is mostly R's
 //!   jmp callee
 //! ```
-//! (Where both addresses are below 2 GB, L stores them as constants instead, and the landing compares with one.)
+//! A call whose slot of the return cache is its own (`returns.rs`) leaves the slot alone: no register is needed, hence
+//! none goes through memory on the way, which in a short callee is most of the time. Each thread's first return
+//! through a slot fills it (`emit_return_fill`). A call whose slot is contended puts R there each time. Halves are
+//! compared as they were stored: a load of the whole word would wait until both stores have left the processor.
 //!
-//! A return: `mov gs:[spill_t], r11; movzx r11d, word [rsp]; mov r11, gs:[r11*8+cache]; push r11; ret`. (Spilling r11
-//! to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) It needs no flags.
+//! A return: `mov gs:[spill_t], r11; mov r11d, [rsp]; and r11d, bits; mov r11, gs:[r11*2+cache]; push r11; ret`.
+//! (Spilling r11 to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) Where flags may
+//! be live at returns it needs none.
 //! Nor does the landing, unless flags are dead at all returns by assumption: what the code behind *this* landing reads
 //! is not enough to know, because a return may land here that is meant for another call with the same low bits
 //! (or any, after a longjmp), and goes on from here as an indirect jump. The word below the
@@ -30,14 +34,10 @@ use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, cc, patch_imm32, patch_rel32, reg};
 use crate::engine::Engine;
+use crate::returns::{Choice, Claim, SLOT_BITS};
 use crate::state::{RETURN_CACHE_OFFSET, off};
 use crate::superblock::Insn;
 use crate::translate::{Streams, Tail, jmp_exit};
-
-/// Displacement from gs of the return cache's entry for a return to `ret`.
-pub(crate) fn return_slot(ret: u64) -> i32 {
-    (RETURN_CACHE_OFFSET + (ret & 0xffff) * 8) as i32
-}
 
 /// An indirect branch with a cache of one target, which it has not met yet.
 #[derive(Debug, Clone, Copy)]
@@ -113,6 +113,7 @@ impl<C: Client> Engine<C> {
         s.cold.align(8);
         let pool = s.cold.here();
         s.cold.q64(ret);
+        s.hot.prefix_patch(1);
         let here = s.hot.here();
         let site = s.hot.call(here);
         let lent = if target.is_some() { self.plan.borrowed } else { 0 };
@@ -128,8 +129,11 @@ impl<C: Client> Engine<C> {
                 s.hot.bytes(&[0x48, 0x81, 0x3c, 0x24]); // cmp qword [rsp], ret
                 s.hot.d32(short);
             } else {
-                s.hot.load_address(reg::R11, ret);
-                s.hot.bytes(&[0x4c, 0x3b, 0x1c, 0x24]); // cmp r11, [rsp]
+                s.hot.bytes(&[0x81, 0x3c, 0x24]); // cmp dword [rsp], low(ret)
+                s.hot.d32(ret as i32);
+                s.hot.jcc(cc::NE, miss);
+                s.hot.bytes(&[0x81, 0x7c, 0x24, 0x04]); // cmp dword [rsp+4], high(ret)
+                s.hot.d32((ret >> 32) as i32);
             }
             s.hot.jcc(cc::NE, miss);
         } else {
@@ -162,8 +166,18 @@ impl<C: Client> Engine<C> {
         }
         s.hot.store_gs(off::SPILL_T, reg::R11);
         self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
-        s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
-        s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
+        match self.slot_choice() {
+            Choice::Wide => {
+                s.hot.bytes(&[0x44, 0x8b, 0x1c, 0x24]); // mov r11d, [rsp]
+                s.hot.bytes(&[0x41, 0x81, 0xe3]); // and r11d, SLOT_BITS
+                s.hot.d32(SLOT_BITS as i32);
+                s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0x5d]); // mov r11, gs:[r11*2+cache]
+            }
+            Choice::Plain => {
+                s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
+                s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
+            }
+        }
         s.hot.d32(RETURN_CACHE_OFFSET as i32);
         s.hot.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
     }
@@ -177,8 +191,22 @@ impl<C: Client> Engine<C> {
             // SAFETY: a displacement that this chain emitted; nothing runs it yet.
             unsafe { patch_rel32(t.site, at) };
             let landing = t.site + 4;
-            if let (Ok(ret), Ok(landing)) = (i32::try_from(t.ret), i32::try_from(landing)) {
-                s.hot.store_gs_imm64(return_slot(t.ret), landing);
+            let slot = self.return_slot(t.ret);
+            let short = i32::try_from(t.ret).ok();
+            if self.owns_slot(s, t.ret, landing) {
+                if let Some(ret) = short {
+                    s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
+                    s.hot.d32(ret);
+                } else {
+                    s.hot.bytes(&[0xc7, 0x04, 0x24]); // mov dword [rsp], low(ret)
+                    s.hot.d32(t.ret as i32);
+                    if t.ret >> 32 != landing >> 32 {
+                        s.hot.bytes(&[0xc7, 0x44, 0x24, 0x04]); // mov dword [rsp+4], high(ret)
+                        s.hot.d32((t.ret >> 32) as i32);
+                    }
+                }
+            } else if let (Some(ret), Ok(landing)) = (short, i32::try_from(landing)) {
+                s.hot.store_gs_imm64(slot, landing);
                 s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
                 s.hot.d32(ret);
             } else if t.target.is_some() {
@@ -186,10 +214,10 @@ impl<C: Client> Engine<C> {
                 s.hot.load_address(reg::R11, t.ret);
                 s.hot.bytes(&[0x4c, 0x89, 0x1c, 0x24]); // mov [rsp], r11
                 s.hot.load_address(reg::R11, landing);
-                s.hot.store_gs(return_slot(t.ret), reg::R11);
+                s.hot.store_gs(slot, reg::R11);
                 s.hot.load_gs(reg::R11, off::SPILL_X);
             } else {
-                s.hot.pop_gs(return_slot(t.ret));
+                s.hot.pop_gs(slot);
                 s.hot.push_address(t.ret, t.pool);
             }
             match t.target {
@@ -201,6 +229,61 @@ impl<C: Client> Engine<C> {
             }
         }
         s.tails = tails;
+    }
+
+    /// How slots of the return cache are chosen.
+    fn slot_choice(&self) -> Choice {
+        if self.returns_kill_flags() { Choice::Wide } else { Choice::Plain }
+    }
+
+    /// Displacement from gs of the return cache's slot for a return to `ret`.
+    fn return_slot(&self, ret: u64) -> i32 {
+        (RETURN_CACHE_OFFSET + self.slot_choice().offset(ret)) as i32
+    }
+
+    /// Does the call with this return address and landing have its slot of the return cache to itself? If it takes the
+    /// slot from another call, that one stores its landing from now on:
+    /// ```text
+    ///   call L'
+    /// L': pop gs:[slot]
+    ///   push gs:[slot]
+    ///   jmp L
+    /// ```
+    fn owns_slot(&mut self, s: &mut Streams, ret: u64, landing: u64) -> bool {
+        if !self.returns_kill_flags() {
+            return false; // landings that may change flags were there before, see `trust.rs`
+        }
+        let owner = match self.owners.claim(ret, landing, self.return_miss) {
+            Claim::Owned => return true,
+            Claim::Contended => return false,
+            Claim::Taken(landing) => landing,
+        };
+        let slot = self.return_slot(ret);
+        let site = owner - 4;
+        let index = self.cache.arena_of(site).expect("landings lie in arenas");
+        let arena = self.cache.arena(index);
+        // SAFETY: the displacement of a call that was emitted under the engine lock.
+        let to = owner.wrapping_add_signed(unsafe { (site as *const i32).read_unaligned() }.into());
+        let mut store = |cold: &mut Asm| {
+            let at = cold.here();
+            cold.pop_gs(slot);
+            cold.push_gs(slot);
+            cold.jmp(to);
+            // SAFETY: calls are aligned for patching; the code is complete before the patch makes it reachable.
+            unsafe { patch_rel32(site, at) };
+        };
+        if index == s.arena {
+            store(&mut s.cold);
+        } else if let Some(block) = arena.block_at(site)
+            && arena.has_room()
+        {
+            // SAFETY: the free part of the cold stream belongs to the holder of the engine lock.
+            let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
+            arena.note_cold(cold.here(), block);
+            store(&mut cold);
+            arena.cold = cold.here();
+        }
+        false
     }
 
     /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for calls
@@ -365,6 +448,36 @@ impl<C: Client> Engine<C> {
         a.bytes(&[0x41, 0x5b]); // pop r11
         a.store_gs(off::SPILL_S, reg::RCX);
         a.table_jump(table);
+        arena.hot = a.here().next_multiple_of(64);
+    }
+
+    /// Emits the routine for returns whose slot is empty: fills it, and goes to the owner's landing.
+    pub(crate) fn emit_return_fill(&mut self) {
+        let miss = self.return_miss;
+        if !self.returns_kill_flags() {
+            self.return_fill = miss; // there are no owners
+            return;
+        }
+        let owners = self.owners.address();
+        let arena = self.cache.arena(0);
+        // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
+        let mut a = unsafe { Asm::new(arena.hot, arena.hot_end()) };
+        self.return_fill = a.here();
+        a.store_gs(off::SPILL_S, reg::RCX);
+        a.mov_imm64(reg::R11, owners);
+        a.bytes(&[0x8b, 0x0c, 0x24]); // mov ecx, [rsp]
+        a.bytes(&[0x81, 0xe1]); // and ecx, SLOT_BITS
+        a.d32(SLOT_BITS as i32);
+        a.bytes(&[0x4d, 0x8b, 0x1c, 0x4b]); // mov r11, [r11+rcx*2]
+        a.bytes(&[0x4d, 0x85, 0xdb]); // test r11, r11
+        const NOBODY: u8 = 9 + 9 + 3;
+        a.bytes(&[0x74, NOBODY]); // jz over the next three
+        a.bytes(&[0x65, 0x4c, 0x89, 0x1c, 0x4d]); // mov gs:[rcx*2+cache], r11
+        a.d32(RETURN_CACHE_OFFSET as i32);
+        a.load_gs(reg::RCX, off::SPILL_S);
+        a.bytes(&[0x41, 0xff, 0xe3]); // jmp r11
+        a.load_gs(reg::RCX, off::SPILL_S);
+        a.jmp(miss);
         arena.hot = a.here().next_multiple_of(64);
     }
 

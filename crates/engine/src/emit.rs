@@ -169,6 +169,12 @@ impl Asm {
         self.d32(disp);
     }
 
+    /// `push qword gs:[disp]`
+    pub fn push_gs(&mut self, disp: i32) {
+        self.bytes(&[0x65, 0xff, 0x34, 0x25]);
+        self.d32(disp);
+    }
+
     /// `mov dst, src`
     pub fn mov(&mut self, dst: Reg, src: Reg) {
         self.bytes(&[0x48 | (src >> 3) << 2 | dst >> 3, 0x89, 0xc0 | (src & 7) << 3 | (dst & 7)]);

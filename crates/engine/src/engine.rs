@@ -14,6 +14,7 @@ use crate::lock::SpinLock;
 use crate::lookup::LowTables;
 use crate::pages::Pages;
 use crate::region::Regions;
+use crate::returns::Owners;
 use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
@@ -56,6 +57,8 @@ pub struct Engine<C> {
     pub(crate) counting: bool,
     pub(crate) trust: Trust,
     pub(crate) return_miss: u64,
+    pub(crate) return_fill: u64,
+    pub(crate) owners: Owners,
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
     pub(crate) prefix: crate::counted::Prefix,

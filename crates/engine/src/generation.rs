@@ -19,6 +19,7 @@ use crate::cache::Cache;
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::lookup::LowTables;
+use crate::returns::Owners;
 use crate::state::{RETURN_CACHE_BYTES, RETURN_CACHE_OFFSET, ThreadState};
 use crate::sys::{self, nr};
 use wire::boot::flags;
@@ -36,6 +37,7 @@ pub(crate) struct Generation {
     blocks: Blocks,
     maps: AddressMaps,
     low: LowTables,
+    owners: Owners,
 }
 
 impl<C: Client> Engine<C> {
@@ -84,7 +86,8 @@ impl<C: Client> Engine<C> {
     pub(crate) fn begin_generation(&mut self) -> bool {
         let mut cache = Cache::default();
         let pc = self.boot.regs.rip;
-        let (Some(low), Some(_)) = (self.low.another(&self.regions), cache.arena_for(pc, &self.regions))
+        let (Some(low), Some(owners), Some(_)) =
+            (self.low.another(&self.regions), Owners::new(), cache.arena_for(pc, &self.regions))
         else {
             return false;
         };
@@ -99,10 +102,12 @@ impl<C: Client> Engine<C> {
             blocks: core::mem::take(&mut self.blocks),
             maps: core::mem::take(&mut self.maps),
             low: core::mem::replace(&mut self.low, low),
+            owners: core::mem::replace(&mut self.owners, owners),
         });
         self.generation += 1;
         self.client.cache_begun();
         self.emit_return_miss();
+        self.emit_return_fill();
         self.hook_syscalls();
         self.free_generations();
         true
@@ -127,6 +132,7 @@ impl<C: Client> Engine<C> {
         }
         st.generation = self.generation;
         st.return_miss = self.return_miss;
+        st.return_fill = self.return_fill;
         st.signals.wait_site = 0;
         forget_returns(st.this as u64);
         self.free_generations();

@@ -64,7 +64,7 @@ struct Counts;
 impl Client for Counts {
     fn block(&mut self, _: &Superblock) {}
     fn path_counter(&mut self, _: &Superblock, count: usize) -> Option<i32> {
-        Some(0x10_1000 + 8 * count as i32)
+        Some(wire::slab::COUNTERS_OFFSET as i32 + 8 * count as i32)
     }
     fn string_counters(&mut self, insn: &Insn) -> Option<StringCounters> {
         insn.ins.is_string_instruction().then_some(StringCounters {
@@ -132,7 +132,7 @@ impl Client for Later {
     }
     fn block(&mut self, _: &Superblock) {}
     fn path_counter(&mut self, _: &Superblock, count: usize) -> Option<i32> {
-        Some(0x10_1000 + 8 * count as i32)
+        Some(wire::slab::COUNTERS_OFFSET as i32 + 8 * count as i32)
     }
     fn string_counters(&mut self, _: &Insn) -> Option<StringCounters> {
         None

@@ -47,6 +47,7 @@ pub mod modrm;
 pub mod pages;
 mod prefault;
 pub mod region;
+mod returns;
 mod sigcall;
 pub mod signal;
 pub mod state;

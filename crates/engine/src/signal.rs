@@ -20,9 +20,9 @@ use crate::client::Client;
 use crate::engine::{Engine, Shared};
 use crate::events::{Events, SignalEntry, Thread};
 use crate::kernel::*;
-use crate::state::{self, RETURN_CACHE_OFFSET, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
+use crate::state::{self, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
 use crate::sys::{self, nr};
-use crate::{bug, handback, trampoline};
+use crate::{bug, handback, returns, trampoline};
 use core::arch::naked_asm;
 use iced_x86::{Decoder, DecoderOptions};
 
@@ -534,14 +534,9 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         } else if s == sig::TRAP && info.code == TRAP_TRACE {
             shared.lock.lock().as_of(st.generation, |e| e.stepped(st, info, uc));
         } else if pc == 0 && s == sig::SEGV {
-            // A return whose slot in the return cache was never filled.
-            let sp = uc.gpr(gpr::RSP);
-            // SAFETY: the return just read this word.
-            let ret = unsafe { (sp as *const u64).read() };
-            let slot = (st.this as u64 + RETURN_CACHE_OFFSET + (ret & 0xffff) * 8) as *mut u64;
-            // SAFETY: in this thread's return cache.
-            unsafe { *slot = st.return_miss };
-            uc.rip = st.return_miss;
+            // A return whose slot in the return cache is zero.
+            returns::make_empty(st, uc.gpr(gpr::RSP));
+            uc.rip = st.return_fill;
         } else {
             let mut e = shared.lock.lock();
             if !e.stored_to_code(st, s, uc) {

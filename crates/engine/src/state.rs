@@ -12,15 +12,14 @@ use crate::handback::Leaving;
 use crate::signal::ThreadSignals;
 use core::mem::offset_of;
 
-/// Offset of the return cache in a slab; one 8-byte cache address for each value of the low 16 bits of an
-/// application return address.
-pub const RETURN_CACHE_OFFSET: u64 = 0x1_0000;
+/// Offset of the return cache in a slab; see `returns.rs`.
+pub const RETURN_CACHE_OFFSET: u64 = 0x10_0000;
 /// Its length.
-pub const RETURN_CACHE_BYTES: u64 = 0x8_0000;
+pub const RETURN_CACHE_BYTES: u64 = 0x20_0000;
 /// Offset of the client's own memory in a slab.
 pub const CLIENT_AREA_OFFSET: u64 = 0x8000;
 /// Its length.
-pub const CLIENT_AREA_BYTES: u64 = RETURN_CACHE_OFFSET - CLIENT_AREA_OFFSET;
+pub const CLIENT_AREA_BYTES: u64 = 0x8000;
 /// Top of the engine's stack in a slab.
 pub const ENGINE_STACK_TOP: u64 = 0xe_0000;
 /// The engine's alternate signal stack in a slab.
@@ -105,6 +104,8 @@ pub struct ThreadState {
     pub enter_cached: usize,
     /// Emitted routine for returns whose landing does not match.
     pub return_miss: u64,
+    /// Emitted routine for returns whose slot of the return cache is empty.
+    pub return_fill: u64,
     /// The engine.
     pub engine: usize,
     /// Which slab this is.
@@ -154,7 +155,8 @@ pub mod off {
 }
 
 const _: () = assert!(size_of::<ThreadState>() <= CLIENT_AREA_OFFSET as usize);
-const _: () = assert!(RETURN_CACHE_OFFSET + RETURN_CACHE_BYTES < ENGINE_STACK_TOP);
+const _: () = assert!(SIGNAL_STACK_OFFSET + SIGNAL_STACK_BYTES <= RETURN_CACHE_OFFSET);
+const _: () = assert!(RETURN_CACHE_OFFSET + RETURN_CACHE_BYTES == wire::slab::PRIVATE_BYTES);
 
 /// The current thread's state.
 ///

@@ -79,8 +79,10 @@ impl<C: Client> Engine<C> {
             sys::map_anonymous(at, slab::PRIVATE_BYTES, mm::RW, mm::MAP_FIXED)?;
         }
         let state = at as *mut ThreadState;
-        let (generation, return_miss) =
-            parent.map_or((self.generation, self.return_miss), |p| (p.generation, p.return_miss));
+        let (generation, return_miss, return_fill) = parent
+            .map_or((self.generation, self.return_miss, self.return_fill), |p| {
+                (p.generation, p.return_miss, p.return_fill)
+            });
         // SAFETY: the state of a thread that has left it, or zeroes.
         if !fresh && unsafe { (*state).generation } != generation {
             forget_returns(at);
@@ -106,6 +108,7 @@ impl<C: Client> Engine<C> {
         st.enter_efault = trampoline::enter_efault as *const () as usize;
         st.master = signal::master::<C> as *const () as usize;
         st.return_miss = return_miss;
+        st.return_fill = return_fill;
         st.generation = generation;
         st.engine = shared;
         st.slab = slab;

@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::generation::forget_returns;
 use crate::liveness::{ALL, killed, read};
 use crate::region::Regions;
+use crate::state::ThreadState;
 use crate::superblock::End;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
@@ -155,9 +156,18 @@ impl<C: Client> Engine<C> {
         self.trust = Trust::Ended;
         self.memo.forget();
         self.flush_all();
-        // What returns find now are landings that may change flags: have them ask again.
+        // What returns find now are landings that may change flags: have them ask again. (A thread that is about to fill a
+        // slot may still do so; every call made from now on stores its own landing there first.)
+        self.owners.forget();
+        self.return_fill = self.return_miss;
         for slab in 0..self.slabs.taken as u32 {
-            forget_returns(self.slabs.address(slab));
+            let slab = self.slabs.address(slab);
+            // SAFETY: a thread's state, or one that a thread has left; generations change under the engine lock.
+            unsafe {
+                let st = slab as *mut ThreadState;
+                (&raw mut (*st).return_fill).write_volatile((*st).return_miss);
+            }
+            forget_returns(slab);
         }
     }
 }

@@ -7,15 +7,15 @@
 //!
 //! ```text
 //! slab + 0         thread state, addressed through gs
-//!      + 64 K      return cache
-//!      + 1 M       shared: the thread's totals (one page)
-//!      + 1 M + 4 K shared: the thread's counters, 8 bytes each
+//!      + 1 M       return cache
+//!      + 3 M       shared: the thread's totals (one page)
+//!      + 3 M + 4 K shared: the thread's counters, 8 bytes each
 //! ```
 
 /// Distance from one slab to the next. Counters are addressed by 32-bit displacements from gs.
 pub const STRIDE: u64 = 32 << 20;
 /// Bytes at the start of a slab that are private to the process.
-pub const PRIVATE_BYTES: u64 = 1 << 20;
+pub const PRIVATE_BYTES: u64 = 3 << 20;
 /// Offset of the thread's shared totals.
 pub const TOTALS_OFFSET: u64 = PRIVATE_BYTES;
 /// Offset of the thread's first counter.
