@@ -264,7 +264,7 @@ impl<C: Client> Engine<C> {
         let arena = self.cache.arena(index);
         // SAFETY: the displacement of a call that was emitted under the engine lock.
         let to = owner.wrapping_add_signed(unsafe { (site as *const i32).read_unaligned() }.into());
-        let mut store = |cold: &mut Asm| {
+        let store = |cold: &mut Asm| {
             let at = cold.here();
             cold.pop_gs(slot);
             cold.push_gs(slot);

@@ -60,6 +60,7 @@ impl<C: Client> Engine<C> {
         core::mem::swap(&mut self.blocks, &mut old.blocks);
         core::mem::swap(&mut self.maps, &mut old.maps);
         core::mem::swap(&mut self.low, &mut old.low);
+        core::mem::swap(&mut self.owners, &mut old.owners);
     }
 
     /// The exit through which a thread came here.
