@@ -1,7 +1,9 @@
 /* What the programs in this folder share: work of a known amount, arguments, progress points.
  *
- * Work is a loop of `steps` dependent decrements in one line of inline assembly, so that it takes time in proportion
- * to `steps`, whatever the compiler and the alignment, and all its samples fall on the line that calls SPIN.
+ * Work is a loop in one line of inline assembly, so that it takes time in proportion to `steps`, whatever the compiler and
+ * the alignment, and all its samples fall on the line that calls SPIN. Each turn is four steps, a multiplication and a
+ * decrement that wait for each other: it leaves the core so idle that it takes no longer when a neighbour computes on the
+ * other half of the core. (A loop of decrements alone is one taken jump per cycle, all that both halves have together.)
  * Programs print the wall time per unit of progress, which is the truth when a cost is really cut; how fast the
  * machine was meanwhile, as the clock ticks of a step, because neighbours and hypervisors change that by tens of
  * percent; and the CPU time per unit, which says what a profiler costs. */
@@ -20,8 +22,8 @@
 #include <unistd.h>
 
 static uint64_t spun_ticks, spun_steps;
-#define SPIN(steps) do { uint64_t n_ = (steps) + 1, all_ = n_, ticks_ = __builtin_ia32_rdtsc(); \
-  __asm__ volatile(".p2align 6\n1: dec %0\n jnz 1b" : "+r"(n_) : : "cc"); \
+#define SPIN(steps) do { uint64_t n_ = (steps) / 4 + 1, one_ = 1, all_ = 4 * n_, ticks_ = __builtin_ia32_rdtsc(); \
+  __asm__ volatile(".p2align 6\n1: imul %1, %0\n dec %0\n jnz 1b" : "+r"(n_) : "r"(one_) : "cc"); \
   __atomic_add_fetch(&spun_ticks, __builtin_ia32_rdtsc() - ticks_, __ATOMIC_RELAXED); \
   __atomic_add_fetch(&spun_steps, all_, __ATOMIC_RELAXED); } while (0)
 
