@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::personality::{self, Persona};
+use profile::span::Model;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
@@ -284,6 +285,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         records.sort_by_key(|r| std::cmp::Reverse(r.span.work));
         records.truncate(1);
     }
+    if !by_cargo && !args.whole && records.iter().any(has_named_calls) && is_nameless(&command[0]) {
+        problems.push(NAMELESS.into());
+    }
     if records.is_empty() {
         if usage.ended != launch::Ended::Code(0) {
             return Ok(ExitCode::from(usage.ended.shell_code() as u8));
@@ -311,6 +315,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         runs.push(run);
     }
     recording.finish(runs)
+}
+
+const NAMELESS: &str = "the program has no symbols, so calls between its forks are no sites, and the time that they take is \
+                        their task's: do not strip it";
+
+/// Whether calls between forks are known by the program's symbols: Cilk's are by its source.
+fn has_named_calls(record: &Record) -> bool {
+    record.span.spawns > 0 && matches!(record.span.model, Model::Rayon | Model::OpenMp)
+}
+
+fn is_nameless(program: &OsString) -> bool {
+    launch::find(program).is_ok_and(|program| functions::list(&program, false).is_none())
 }
 
 /// Why there is no record, as far as can be told.

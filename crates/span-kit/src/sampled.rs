@@ -159,8 +159,16 @@ mod tests {
             site((m(1, 9000), m(1, 1000)), (m(1, 2000), m(1, 1000)), [1500, 1100, 1000]),
             site((m(8, 8000), m(8, 7600)), (m(1, 1000), m(1, 900)), [1550, 1190, 1100]),
             site((none, m(25 * scale, 0)), (none, m(5 * scale, 0)), [2000; 3]),
-            site((m(75 * scale, 300), m(50 * scale, 200)), (m(15 * scale, 100), m(10 * scale, 60)), [1970, 1946, 1940]),
-            site((m(25 * scale, 200), m(25 * scale, 200)), (m(5 * scale, 40), m(5 * scale, 40)), [1980, 1964, 1960]),
+            site(
+                (m(75 * scale, 300), m(50 * scale, 200)),
+                (m(15 * scale, 100), m(10 * scale, 60)),
+                [1970, 1946, 1940],
+            ),
+            site(
+                (m(25 * scale, 200), m(25 * scale, 200)),
+                (m(5 * scale, 40), m(5 * scale, 40)),
+                [1980, 1964, 1960],
+            ),
         ]
     }
 
@@ -169,8 +177,15 @@ mod tests {
         let (places, mut sites) = (places(), sites(1));
         divide(&places, &mut sites, 2000);
         let own = |s: &Site| (s.on_work.local.work, s.on_span.local.span);
-        assert_eq!(sites.iter().map(own).collect::<Vec<_>>(), [(1000, 1000), (2000, 250), (0, 0), (4000, 500), (2000, 250)]);
-        assert_eq!((sites[3].on_work.site, sites[3].on_span.site.span), (m(75, 6000), 750), "with what it calls");
+        assert_eq!(
+            sites.iter().map(own).collect::<Vec<_>>(),
+            [(1000, 1000), (2000, 250), (0, 0), (4000, 500), (2000, 250)]
+        );
+        assert_eq!(
+            (sites[3].on_work.site, sites[3].on_span.site.span),
+            (m(75, 6000), 750),
+            "with what it calls"
+        );
         assert_eq!(sites[3].kind, SiteKind::Sampled);
         // 60 on the path shortened it by 60 if infinitely fast; it is really 500.
         assert_eq!(sites[3].faster, [1750, 1550, 1500]);

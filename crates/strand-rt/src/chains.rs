@@ -55,7 +55,8 @@ unsafe fn calls_of<'a>(chain: *const Chain) -> &'a [Call] {
 
 fn keep(hash: u64, calls: &[Call], arena: &Arena) -> Option<*const Chain> {
     let bytes = offset_of!(Chain, calls) + size_of_val(calls);
-    let chain = arena.take(Layout::from_size_align(bytes, align_of::<Chain>()).ok()?)?.as_ptr().cast::<Chain>();
+    let chain =
+        arena.take(Layout::from_size_align(bytes, align_of::<Chain>()).ok()?)?.as_ptr().cast::<Chain>();
     // SAFETY: fresh memory, large enough for the two words and these calls, and aligned.
     unsafe {
         (&raw mut (*chain).hash).write(hash);
@@ -100,7 +101,8 @@ mod tests {
         let arena = std::boxed::Box::leak(std::boxed::Box::new(Arena::new()));
         arena.reserve(8 << 20).unwrap();
         let chains = std::boxed::Box::new(Chains::new());
-        let kept = (0..2 * SLOTS as u64).filter(|&n| chains.get(&[Call { function: n, site: n }], arena).is_some());
+        let kept =
+            (0..2 * SLOTS as u64).filter(|&n| chains.get(&[Call { function: n, site: n }], arena).is_some());
         let kept = kept.count();
         assert!((SLOTS / 2..=SLOTS).contains(&kept), "{kept}");
     }
