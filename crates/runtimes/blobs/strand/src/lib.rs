@@ -5,6 +5,9 @@ use wire::strand::StrandLog;
 preload::interpose!(strand_rt::Strands);
 
 /// See `strand_rt::ask`.
+///
+/// # Safety
+/// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_strand_ask(version: u64, table: *mut [u64; 2], functions: usize) -> u64 {
     // SAFETY: passed on.
@@ -12,6 +15,9 @@ pub unsafe extern "C" fn farsight_strand_ask(version: u64, table: *mut [u64; 2],
 }
 
 /// See `strand_rt::thread`.
+///
+/// # Safety
+/// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farsight_strand_thread(word: *const u64) -> *mut StrandLog {
     // SAFETY: passed on.
