@@ -8,7 +8,7 @@ use std::{env, fs};
 /// Name of the crate in `blobs/` and of the file that it becomes: images that the engine's launcher maps.
 const BLOBS: &[&str] = &["count", "growth", "log"];
 /// Likewise: libraries to preload.
-const LIBRARIES: &[&str] = &["causal", "idle"];
+const LIBRARIES: &[&str] = &["causal", "idle", "strand"];
 /// What they are made of.
 const SOURCES: &[&str] = &[
     "../engine",
@@ -22,6 +22,7 @@ const SOURCES: &[&str] = &[
     "../sampler",
     "../causal-rt",
     "../idle-rt",
+    "../strand-rt",
     "blobs",
     "../../Cargo.toml",
 ];

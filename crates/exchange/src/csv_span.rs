@@ -43,8 +43,9 @@ fn row(site: &Site) -> Vec<String> {
         SiteKind::Call => "c",
         SiteKind::Spawn => "helper",
         SiteKind::Loop => "loop",
+        SiteKind::Sampled => "c sampled",
     };
-    let recursive = site.on_work.site.count < site.on_work.local.count;
+    let recursive = site.kind != SiteKind::Sampled && site.on_work.site.count < site.on_work.local.count;
     let kind = if recursive { format!("{kind} recursive") } else { kind.to_owned() };
     let mut cells = vec![safe(&site.file), site.line.to_string(), safe(&what), kind];
     for Measures { site, caller, local } in [&site.on_work, &site.on_span] {

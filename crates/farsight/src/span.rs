@@ -4,6 +4,7 @@
 //! sign. Other programs must bring the runtime with them or load it: see `docs/span.md`.
 
 mod native;
+mod samples;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -13,6 +14,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::personality::{self, Persona};
+use profile::span::Model;
 use profile::{Data, Run};
 use span_kit::collect::{self, Record};
 use span_kit::openmp::{self, OpenMp};
@@ -84,14 +86,16 @@ pub struct CountedArgs {
 /// in it, and gets the one that sees one strand.
 pub fn run_counted(args: &CountedArgs) -> Result<ExitCode> {
     let mut env = Vec::new();
-    if !cargo::has_runtime(Path::new(&args.command[0])) {
-        let kit = cc::kit().context("cannot unpack the runtime")?;
-        let mut preload = OsString::from(kit.join("lib").join(cc::LIBRARY));
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
-            preload.push(":");
-            preload.push(others);
+    let program = Path::new(&args.command[0]);
+    if cargo::has_runtime(program) {
+        if let Some(folder) = std::env::var_os(samples::FOLDER).filter(|_| args.natively) {
+            let functions = samples::functions(Path::new(&folder), program);
+            env.extend(functions.context("cannot write the list of the program's functions")?);
+            env.extend(samples::preload(Path::new(&folder), None));
         }
-        env.push((OsString::from("LD_PRELOAD"), preload));
+    } else {
+        let kit = cc::kit().context("cannot unpack the runtime")?;
+        env.extend(samples::before_others(kit.join("lib").join(cc::LIBRARY).into()));
     }
     if args.natively {
         let error = Command::new(&args.command[0]).args(&args.command[1..]).envs(env).exec();
@@ -124,7 +128,7 @@ fn counted(command: &[OsString], env: &[(OsString, OsString)]) -> Result<launch:
     }
     // Calls between forks are sites. A program without symbols has none that could be named.
     let mut env = env.to_vec();
-    let list = launch::find(&command[0]).ok().and_then(|program| functions::list(&program));
+    let list = launch::find(&command[0]).ok().and_then(|program| functions::list(&program, false));
     let file = list.map(|list| named_functions(&list)).transpose().map_err(|cause| {
         launch::LaunchError::System { what: "write the list of the program's functions", cause, hint: "" }
     })?;
@@ -199,8 +203,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         env.extend(workers(1));
         env.push(("FARSIGHT_SPAN_SERIAL".into(), "1".into()));
     }
+    // Calls between forks: by samples, where time is measured.
+    let aside = tempfile::tempdir().context("cannot make a folder for the sampler")?;
+    let sampled = !in_engine && !args.whole;
+    if sampled {
+        samples::unpack(aside.path()).context("cannot unpack the sampler")?;
+    }
     let mut target = None;
     if by_cargo {
+        if sampled {
+            env.push((samples::FOLDER.into(), aside.path().into()));
+        }
         let us = std::env::current_exe().context("cannot find the farsight executable")?;
         let build = cargo::prepare(&us).context("cannot prepare the build")?;
         env.extend(build.env);
@@ -232,11 +245,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if let Some(n) = args.model_cores {
             env.push(("OMP_NUM_THREADS".into(), n.to_string().into()));
         }
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
-            preload.push(":");
-            preload.push(others);
+        if let Ok(program) = launch::find(&command[0])
+            && sampled
+            && (openmp::is_used(&program) || cargo::has_runtime(&program))
+        {
+            let functions = samples::functions(aside.path(), &program);
+            env.extend(functions.context("cannot write the list of the program's functions")?);
+            env.extend(samples::preload(aside.path(), Some(preload)));
+        } else {
+            env.extend(samples::before_others(preload));
         }
-        env.push(("LD_PRELOAD".into(), preload));
     }
     let strands = tempfile::tempdir().context("cannot make a folder for the strands")?;
     if args.runs > 1 {
@@ -267,6 +285,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         records.sort_by_key(|r| std::cmp::Reverse(r.span.work));
         records.truncate(1);
     }
+    if !by_cargo && !args.whole && records.iter().any(has_named_calls) && is_nameless(&command[0]) {
+        problems.push(NAMELESS.into());
+    }
     if records.is_empty() {
         if usage.ended != launch::Ended::Code(0) {
             return Ok(ExitCode::from(usage.ended.shell_code() as u8));
@@ -294,6 +315,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         runs.push(run);
     }
     recording.finish(runs)
+}
+
+const NAMELESS: &str = "the program has no symbols, so calls between its forks are no sites, and the time that they take is \
+                        their task's: do not strip it";
+
+/// Whether calls between forks are known by the program's symbols: Cilk's are by its source.
+fn has_named_calls(record: &Record) -> bool {
+    record.span.spawns > 0 && matches!(record.span.model, Model::Rayon | Model::OpenMp)
+}
+
+fn is_nameless(program: &OsString) -> bool {
+    launch::find(program).is_ok_and(|program| functions::list(&program, false).is_none())
 }
 
 /// Why there is no record, as far as can be told.

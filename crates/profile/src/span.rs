@@ -41,6 +41,8 @@ pub enum SiteKind {
     Spawn,
     /// Iterations in parallel.
     Loop,
+    /// A call that is known from samples: its counts are numbers of samples.
+    Sampled,
 }
 
 /// Sums over a set of invocations.

@@ -90,6 +90,7 @@ fn encode_part(span: &Span, sites: &[Site], first: bool) -> Vec<u8> {
             SiteKind::Call => 0,
             SiteKind::Spawn => 1,
             SiteKind::Loop => 2,
+            SiteKind::Sampled => 3,
         };
         let sums = [&s.on_work, &s.on_span].into_iter().flat_map(|m| [m.site, m.caller, m.local]);
         let sums = sums.flat_map(|m| [m.count, m.work, m.span]);
@@ -185,6 +186,7 @@ fn get_site(columns: &mut [Cursor<'_>; COLUMNS]) -> Decode<Site> {
         0 => SiteKind::Call,
         1 => SiteKind::Spawn,
         2 => SiteKind::Loop,
+        3 => SiteKind::Sampled,
         _ => return Err(Bad("a kind of call site is not known")),
     };
     let mut numbers = numbers.iter_mut();

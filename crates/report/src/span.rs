@@ -111,6 +111,7 @@ pub(crate) fn kind(k: SiteKind) -> &'static str {
         SiteKind::Call => "call",
         SiteKind::Spawn => "spawn",
         SiteKind::Loop => "loop",
+        SiteKind::Sampled => "sampled call",
     }
 }
 
@@ -190,7 +191,7 @@ fn site_table(span: &Span) -> String {
             units::percent(analysis::share(span, s)),
             cost(s.on_span.local.span),
             cost(s.on_work.local.work),
-            units::grouped(s.on_work.local.count),
+            calls(s),
             cost(s.on_work.site.work),
             cost(s.on_work.site.span),
             format!("{:.1}", s.on_work.site.parallelism()),
@@ -205,6 +206,14 @@ fn site_table(span: &Span) -> String {
         out.push_str(&format!("… and {} more\n", ranked.len() - SITES_MAX));
     }
     out
+}
+
+/// How often it was invoked, or how many samples say that it was.
+fn calls(s: &Site) -> String {
+    match s.kind {
+        SiteKind::Sampled => format!("{} samples", units::grouped(s.on_work.site.count)),
+        _ => units::grouped(s.on_work.local.count),
+    }
 }
 
 fn path_table(span: &Span) -> String {

@@ -17,5 +17,8 @@ pub static CAUSAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causal.blob
 /// The idleness runtime: a library to preload.
 pub static IDLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/idle.blob"));
 
+/// Samples inside strands, for the span runtime: a library to preload.
+pub static STRAND: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/strand.blob"));
+
 /// The engine with the client that logs every event; for tests.
 pub static LOG: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/log.blob"));

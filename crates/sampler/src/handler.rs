@@ -146,6 +146,12 @@ impl ThreadSampler {
 
     /// Starts sampling the calling thread. In [`Hooks::thread_started`].
     pub fn start(&self) -> Backend {
+        let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        self.start_soon(first_ns(PERIOD_NS.load(Relaxed), now))
+    }
+
+    /// Likewise, with the first sample after `first_ns`: for whoever measures what a sample costs.
+    pub fn start_soon(&self, first_ns: u64) -> Backend {
         if !self.ready.replace(true) {
             // SAFETY: first use of this slot; nobody else has a reference.
             unsafe { (*self.scratch.get()).write(Scratch::new()) };
@@ -160,7 +166,7 @@ impl ThreadSampler {
         let wanted =
             if BACKEND.load(Relaxed) == Backend::Perf as u8 { Backend::Perf } else { Backend::Timer };
         let period_ns = PERIOD_NS.load(Relaxed);
-        self.clock.start(wanted, first_ns(period_ns, now), period_ns, signal::reserved())
+        self.clock.start(wanted, first_ns, period_ns, signal::reserved())
     }
 
     /// Stops sampling the calling thread. In [`Hooks::thread_ended`].

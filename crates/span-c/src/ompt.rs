@@ -166,6 +166,10 @@ extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: Data) -> c_int {
     // SAFETY: the interface says that this is its type.
     let set: SetCallback = unsafe { core::mem::transmute(set) };
     local::start();
+    // The program runs already: what this takes is not its own.
+    Local::here().pause_current();
+    span_rt::samples::start();
+    Local::here().resume_current();
     ACTIVE.store(true, Ordering::Relaxed);
     let callbacks: [(c_int, *const c_void); 10] = [
         (3, parallel_begin as *const c_void),
@@ -207,8 +211,9 @@ pub fn write() {
 /// Where something was called from, and what: the runtime takes some tasks of the thread that opened a region to be created
 /// where the region was.
 fn site(here: &Local, code: *const c_void, kind: Kind, what: &str) -> Site {
-    here.site((code as usize, 5 + kind as usize), || {
-        sites::site(Key::Stack(vec![code as usize, kind as usize]), || Place {
+    let number = usize::from(kind == Kind::Loop);
+    here.site((code as usize, 5 + number), || {
+        sites::site(Key::Stack(vec![code as usize, number]), || Place {
             kind,
             callee: what.into(),
             stack: vec![code as u64],
@@ -264,7 +269,7 @@ impl Region {
     fn child(&self) -> Running {
         // SAFETY: the owner waits for the region; it is changed only under the lock, which the caller holds.
         let task = unsafe { &(*self.owner).task }.child(self.site, self.entry);
-        Running { task, base: 0, kind: (0, 0) }
+        Running { task, base: usize::MAX, kind: (0, 0) }
     }
 
     /// All that arrived end; the region goes on where the longest ended.
@@ -478,7 +483,7 @@ extern "C" fn task_create(
     from.running.task.strands += 1;
     let mut child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
     child.way = way;
-    let running = Running { task: child, base: 0, kind: (0, 0) };
+    let running = Running { task: child, base: usize::MAX, kind: (0, 0) };
     let made = OmpTask { parent: Some(children), creator, ..OmpTask::new(running) };
     // SAFETY: the runtime's word for the new task.
     unsafe { *task = Box::into_raw(Box::new(made)).cast() };

@@ -52,6 +52,8 @@ fn record(dump: &Dump) -> Record {
         site.faster = t.faster.get(i).copied().unwrap_or([t.span; 3]);
         site
     });
+    let mut sites: Vec<Site> = sites.collect();
+    crate::sampled::divide(&dump.places, &mut sites, t.span);
     let mut span = Span {
         model: match fact("model") {
             "rayon" => Model::Rayon,
@@ -71,7 +73,7 @@ fn record(dump: &Dump) -> Record {
         spawns: t.spawns,
         threads: dump::number(dump, "threads").unwrap_or(1),
         repaired: dump::number(dump, "repaired").unwrap_or(0),
-        sites: sites.collect(),
+        sites,
         path: t
             .steps
             .iter()
@@ -105,6 +107,7 @@ impl Names<'_> {
             Kind::Call => SiteKind::Call,
             Kind::Spawn => SiteKind::Spawn,
             Kind::Loop => SiteKind::Loop,
+            Kind::Sampled(_) => SiteKind::Sampled,
         };
         let mut site = Site {
             file: place.file.clone(),

@@ -12,8 +12,8 @@ pub const VARIABLE: &str = "FARSIGHT_SPAN_FUNCTIONS";
 /// Smaller ones are hardly more than a call.
 const BYTES_MIN: u64 = 32;
 
-/// The list for an executable, if it can be read and has any.
-pub fn list(program: &Path) -> Option<String> {
+/// The list for an executable, if it can be read and has any. `bodies`: with those of tasks, at which chains of calls end.
+pub fn list(program: &Path, bodies: bool) -> Option<String> {
     let files: Arc<dyn symbols::Files> = Arc::new(symbols::fs::Disk);
     let bytes = files.read(program)?;
     let object = Object::open(program, bytes, files, Options::default()).ok()?;
@@ -21,11 +21,13 @@ pub fn list(program: &Path) -> Option<String> {
     let mut any = false;
     for (range, origin) in object.entries() {
         let size = range.end.0 - range.start.0;
-        if origin != Origin::Symbol || size < BYTES_MIN {
+        if origin != Origin::Symbol {
             continue;
         }
         let Some(name) = object.aliases(range.start).into_iter().next() else { continue };
-        if matters(name.readable()) {
+        if bodies && is_outlined(name.readable()) {
+            let _ = writeln!(text, "!{:x} {:x} {}", range.start.0, range.end.0, name.readable());
+        } else if size >= BYTES_MIN && matters(name.readable()) {
             any = true;
             let _ = writeln!(text, "{:x} {:x} {}", range.start.0, range.end.0, name.readable());
         }
@@ -62,10 +64,14 @@ fn matters(name: &str) -> bool {
     let foreign = (start.contains("::") && OTHERS.contains(&first)) || first.contains(' ');
     // Linker's and compiler's names, bodies of tasks, and the start of the program.
     let odd = name.starts_with(['_', '.']) || name.contains("{{closure}}") || name.contains("{closure");
-    // OpenMP's outlined bodies are tasks as well.
-    let outlined = name.contains("._omp_fn") || name.contains(".omp_") || name.starts_with("farsight_");
+    let outlined = is_outlined(name) || name.starts_with("farsight_");
     let is_main = name == "main" || name.ends_with("::main");
     !(foreign || odd || outlined || is_main)
+}
+
+/// OpenMP's outlined bodies are tasks.
+fn is_outlined(name: &str) -> bool {
+    name.contains("._omp_fn") || name.contains(".omp_")
 }
 
 #[cfg(test)]
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn our_own_executable_has_functions() {
-        let list = list(&std::env::current_exe().unwrap()).unwrap();
+        let list = list(&std::env::current_exe().unwrap(), false).unwrap();
         assert!(list.lines().any(|l| l.contains("span_kit::rewrite")), "{}", &list[..list.len().min(2000)]);
     }
 }

@@ -4,7 +4,8 @@
 //! [`cargo`] is the side of `cargo`: a rustc wrapper that puts our `rayon-core` on top of the program's own.
 //! [`cc`] is the side of C and C++: [`rewrite`] turns Cilk into calls of the runtime library.
 //! [`openmp`] finds the OpenMP runtime that can report.
-//! [`functions`] lists those whose calls are sites. [`collect`] reads records and gives addresses their names. [`burden`] measures what a fork costs here.
+//! [`functions`] lists those whose calls are sites. [`collect`] reads records and gives addresses their names; [`sampled`]
+//! divides time among calls that are known from samples. [`burden`] measures what a fork costs here.
 //!
 //! # Design constraints
 //! - The program's sources, lock file and target folder are never written.
@@ -18,4 +19,5 @@ pub mod collect;
 pub mod functions;
 pub mod openmp;
 pub mod rewrite;
+pub mod sampled;
 pub mod sources;

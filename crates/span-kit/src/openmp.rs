@@ -30,6 +30,13 @@ pub fn needs(program: &Path) -> OpenMp {
     library(&folders()).map_or(OpenMp::Missing, OpenMp::Instead)
 }
 
+/// Whether an executable uses OpenMP.
+pub fn is_used(program: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(program) else { return false };
+    let names = |name: &[u8]| bytes.windows(name.len()).any(|w| w == name);
+    bytes.starts_with(b"\x7fELF") && (names(b"libgomp.so.1\0") || names(b"libomp.so"))
+}
+
 /// LLVM's OpenMP runtime.
 fn library(folders: &[PathBuf]) -> Option<PathBuf> {
     folders.iter().flat_map(|f| NAMES.iter().map(|n| f.join(n))).find(|p| p.is_file())

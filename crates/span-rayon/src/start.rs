@@ -9,6 +9,7 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
     crate::join::calibrate();
+    span_rt::samples::start();
     local::start();
     // SAFETY: the function stays mapped: this crate is linked into the program.
     unsafe { libc::atexit(at_exit) };

@@ -14,10 +14,13 @@ use spandag::dump::{Kind, Place};
 use spandag::{Entry, Measure, Record, Site};
 use std::sync::OnceLock;
 
-/// Names a file: `pie` or `fixed`, then a line for each function with start, end (hexadecimal, as linked) and name.
+/// Names a file: `pie` or `fixed`, then a line for each function with start, end (hexadecimal, as linked) and name. A line
+/// of a function that is the body of tasks, which ends chains of calls, starts with an exclamation mark.
 pub const FUNCTIONS: &str = "FARSIGHT_SPAN_FUNCTIONS";
 
 const CALLS_MAX: usize = 512;
+/// `wire::strand::BODY`.
+const BODY: u64 = 1 << 63;
 
 /// `wire::running::CallLog`, and behind it a copy that the engine does not write to.
 #[repr(C)]
@@ -67,13 +70,24 @@ fn read() -> Option<Functions> {
     let base = if lines.next()? == "pie" { base()? } else { 0 };
     let mut found = Functions { table: Vec::new(), names: Vec::new() };
     for line in lines {
+        let (line, mark) = line.strip_prefix('!').map_or((line, 0), |body| (body, BODY));
         let mut words = line.splitn(3, ' ');
         let mut address = || u64::from_str_radix(words.next()?, 16).ok();
         let (Some(start), Some(end)) = (address(), address()) else { continue };
-        found.table.push([base + start, base + end]);
+        found.table.push([base + start, (base + end) | mark]);
         found.names.push(words.next().unwrap_or_default().to_owned());
     }
     (!found.table.is_empty()).then_some(found)
+}
+
+/// Start and end of the functions that matter, if there is a list.
+pub fn table() -> Option<&'static [[u64; 2]]> {
+    functions().map(|f| f.table.as_slice())
+}
+
+/// The name of a function, by its place in the table.
+pub fn name(function: u64) -> Option<String> {
+    functions()?.names.get(function as usize).cloned()
 }
 
 /// Where the executable lies.
@@ -141,7 +155,7 @@ impl CallLog {
 fn site(call: &Call) -> Site {
     sites::site(Key::Number(call.site << 1 | 1), || Place {
         kind: Kind::Call,
-        callee: functions().and_then(|f| f.names.get(call.function as usize).cloned()).unwrap_or_default(),
+        callee: name(call.function).unwrap_or_default(),
         stack: vec![call.site],
         ..Place::default()
     })

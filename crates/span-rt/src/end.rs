@@ -50,6 +50,12 @@ pub fn problems(collected: &crate::local::Collected) -> Vec<String> {
     if collected.cut_short {
         problems.push("the program ended inside a parallel operation; what ran then is missing".into());
     }
+    if collected.samples_lost > 0 {
+        problems.push(format!(
+            "{} samples found no room: calls in very long strands with many call sites are counted too low",
+            collected.samples_lost
+        ));
+    }
     problems.extend(crate::repeat::finish());
     problems.extend(clock_problems(collected.sees_preemption, collected.misses_engine));
     problems

@@ -17,6 +17,7 @@ pub mod env;
 pub mod libc;
 pub mod local;
 pub mod repeat;
+pub mod samples;
 pub mod sites;
 pub mod stack;
 pub mod watch;

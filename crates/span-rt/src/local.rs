@@ -7,6 +7,7 @@
 use crate::calls::{self, CallLog};
 use crate::clock::{self, Clock};
 use crate::env::{Cost, settings};
+use crate::samples::{self, StrandLog};
 use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
@@ -69,6 +70,10 @@ pub struct Local {
     plain_forks: Cell<u64>,
     /// Where the engine tells of calls; null in other modes.
     calls: *mut CallLog,
+    /// While a strand runs, the base of its task; whoever takes samples looks at it.
+    strand: Cell<u64>,
+    /// Samples of the strand that runs.
+    samples: Cell<*mut StrandLog>,
 }
 
 /// A fork of two that was looked up: what was forked, in which context, and what that means for the two sides.
@@ -193,6 +198,8 @@ impl Local {
             own_root: Cell::new(core::ptr::null_mut()),
             plain_forks: Cell::new(0),
             calls: core::ptr::null_mut(),
+            strand: Cell::new(0),
+            samples: Cell::new(StrandLog::nobody()),
         });
         if settings().cost == Cost::Instructions {
             local.calls = CallLog::leaked();
@@ -202,7 +209,15 @@ impl Local {
         HERE.set(local);
         END.with(|_| ());
         ALL.lock().unwrap_or_else(PoisonError::into_inner).push(Shared(local));
+        if samples::cost() != 0 {
+            local.be_sampled();
+        }
         local
+    }
+
+    /// Strands of this thread are sampled from now on.
+    pub fn be_sampled(&self) {
+        self.samples.set(StrandLog::of_thread(self.strand.as_ptr()));
     }
 
     /// The strand that runs ends: the task that it belongs to. A thread that the program started itself gets a
@@ -213,12 +228,21 @@ impl Local {
         if current.is_null() {
             return self.adopt();
         }
-        let (cost, now) = self.clock.end(self.begun.get());
+        self.strand.set(0);
+        let (mut cost, now) = self.clock.end(self.begun.get());
         self.begun.set(now);
         // SAFETY: the current task's frame is below us on this stack, and only this thread uses it.
         let running = unsafe { &mut *current };
+        // SAFETY: the log of this thread, or of nobody; whoever samples us writes only while a strand runs.
+        let sampled = unsafe { (&raw const (*self.samples.get()).taken).read_volatile() };
+        if sampled != 0 {
+            cost = cost.saturating_sub(sampled * samples::cost());
+        }
         let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
         running.task.strand(cost);
+        if sampled != 0 {
+            self.take_samples(running, cost);
+        }
         if calls::is_on() {
             self.take_calls(running);
         }
@@ -241,6 +265,23 @@ impl Local {
                 }
             },
         );
+    }
+
+    /// What the strand that ended was doing when it was sampled.
+    #[cold]
+    fn take_samples(&self, running: &mut Running, cost: u64) {
+        let task = running.task.site;
+        // SAFETY: as in `pause`; not the log of nobody, which has none.
+        let log = unsafe { &mut *self.samples.get() };
+        log.drain(task, cost, |site, record| {
+            if let Some(books) = self.open_books() {
+                // SAFETY: as in `end`.
+                running.task.called(site, record, scale(), unsafe { &mut *books });
+                self.busy.store(false, Ordering::Release);
+            }
+        });
+        // What this took is ours.
+        self.begun.set(self.clock.begin());
     }
 
     /// As [`pause`](Self::pause), where only lengths are kept ([`is_plain`]). The next strand that starts under the name
@@ -304,6 +345,14 @@ impl Local {
         self.current.set(running);
         self.forget_calls();
         self.begun.set(self.clock.begin());
+        self.strand_runs(running);
+    }
+
+    /// Samples are taken from here on.
+    #[inline(always)]
+    fn strand_runs(&self, running: *mut Running) {
+        // SAFETY: the task that this thread runs now; only this thread uses it.
+        self.strand.set(unsafe { (*running).base } as u64);
     }
 
     /// What was called since the last strand ended was no strand's.
@@ -344,6 +393,7 @@ impl Local {
         let handed_over = follows && !clock::is_counted() && !repeat::is_on();
         self.begun.set(if handed_over { self.stamp.get() } else { self.clock.begin() });
         self.tag.set(0);
+        self.strand_runs(running);
         follows
     }
 
@@ -549,6 +599,8 @@ pub struct Collected {
     pub misses_engine: bool,
     /// The program ended while the main task was waiting.
     pub cut_short: bool,
+    /// Samples of strands that found no room.
+    pub samples_lost: u64,
 }
 
 /// Ends the program's task and adds up. Nothing is recorded after it.
@@ -585,7 +637,7 @@ pub fn collect() -> Option<Collected> {
         crate::libc::syscall(MEMBARRIER, EXPEDITED, 0i64, 0i64);
     }
     let mut all = Books::default();
-    let (mut repaired, mut lost) = (0, 0);
+    let (mut repaired, mut lost, mut samples_lost) = (0, 0, 0);
     let locals = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     for Shared(local) in &*locals {
         // SAFETY: locals are never freed.
@@ -602,6 +654,8 @@ pub fn collect() -> Option<Collected> {
         }
         repaired += local.clock.repaired.get();
         lost += local.clock.lost.get();
+        // SAFETY: logs are never freed; a word that is being written is as good before as after.
+        samples_lost += unsafe { (&raw const (*local.samples.get()).lost).read_volatile() };
     }
     let mut totals = Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena());
     if is_whole() {
@@ -614,5 +668,6 @@ pub fn collect() -> Option<Collected> {
         sees_preemption: here.clock.sees_preemption(),
         misses_engine: here.clock.misses_engine(),
         cut_short,
+        samples_lost,
     })
 }

@@ -16,6 +16,9 @@ pub enum Key {
     Source(&'static str, u32, u32, &'static str, u8),
     /// A stack of return addresses, for operations whose caller has no location.
     Stack(Vec<usize>),
+    /// A call in the strands of a task of that site: its function, numbered from 1, and its place; (0, 0) is the strands
+    /// themselves.
+    Sampled(Site, (u64, u64)),
     /// A number that the model gives: an address, the index of a compiled-in table.
     Number(u64),
 }

@@ -36,12 +36,15 @@ pub enum Kind {
     Spawn,
     /// Iterations in parallel.
     Loop,
+    /// A call in strands of tasks of that site, known from samples: counts are samples, and costs say where they lie.
+    Sampled(Site),
 }
 
 impl Kind {
-    /// As in JSON.
-    pub fn name(self) -> &'static str {
+    /// Its name.
+    fn name(self) -> &'static str {
         match self {
+            Kind::Sampled(_) => "sampled",
             Kind::Call => "call",
             Kind::Spawn => "spawn",
             Kind::Loop => "loop",
@@ -49,6 +52,9 @@ impl Kind {
     }
 
     fn parse(s: &str) -> Option<Self> {
+        if let Some(task) = s.strip_prefix("sampled:") {
+            return task.parse().ok().map(Kind::Sampled);
+        }
         [Kind::Call, Kind::Spawn, Kind::Loop].into_iter().find(|k| k.name() == s)
     }
 }
@@ -105,10 +111,11 @@ impl Dump {
         }
         for (n, p) in self.places.iter().enumerate() {
             let stack: Vec<String> = p.stack.iter().map(|a| format!("{a:x}")).collect();
+            let within = if let Kind::Sampled(task) = p.kind { format!(":{task}") } else { String::new() };
             let texts = [&p.function, &p.callee, &p.file].map(|s| escape(s));
             let _ = writeln!(
                 out,
-                "site\t{n}\t{}\t{}\t{}\t{}\t{}\t{}",
+                "site\t{n}\t{}{within}\t{}\t{}\t{}\t{}\t{}",
                 p.kind.name(),
                 p.line,
                 stack.join(","),
@@ -285,6 +292,7 @@ mod tests {
             places: Vec::from([
                 Place { function: "a\tb\\".into(), stack: Vec::from([16, 17]), ..Place::default() },
                 Place { kind: Kind::Loop, file: "x y.rs".into(), line: 7, ..Place::default() },
+                Place { kind: Kind::Sampled(1), ..Place::default() },
             ]),
             totals: Totals {
                 work: 9,

@@ -18,6 +18,7 @@ pub mod log;
 pub mod running;
 pub mod seats;
 pub mod slab;
+pub mod strand;
 
 /// Version of every layout in this crate.
 pub const VERSION: u32 = 4;

@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("span-rt", &["spandag"]),
     ("spandag", &[]),
     ("stepper", &["symbols"]),
+    ("strand-rt", &["preload", "sampler", "wire"]),
     ("symbols", &[]),
     ("syscalls", &[]),
     ("transparency", &[]),

@@ -104,3 +104,32 @@ fn a_serial_run_that_does_nothing_is_told_of() {
         .exits(0)
         .says(&["may wait forever: run it without --serial"]);
 }
+
+#[test]
+fn samples_inside_openmp_tasks_tell_calls_apart() {
+    let folder = Folder::new();
+    let source = format!("{}/../../test-programs/span/uneven.c", env!("CARGO_MANIFEST_DIR"));
+    let program = folder.path("uneven").display().to_string();
+    let args = ["-O2", "-g", "-fopenmp", "-o", &program, &source];
+    let built = std::process::Command::new("gcc").args(args).output();
+    if !built.is_ok_and(|o| o.status.success()) || openmp_is_missing(&folder, &program) {
+        eprintln!("skipped: no compiler with OpenMP, or no libomp");
+        return;
+    }
+    let document = profile(&folder, &["-o", "/dev/null"], &[&program, "2000000"]);
+    assert_eq!(document["model"], "openmp");
+    crate::span_cargo::sampled_three_to_one(&document);
+    // Without names there are no such sites, and that is said.
+    let strip = std::process::Command::new("strip").arg(&program).status();
+    assert!(strip.is_ok_and(|s| s.success()));
+    for cost in ["time", "instructions"] {
+        folder
+            .run(&["span", "--cost", cost, "-o", "/dev/null", "--", &program, "100"])
+            .exits(0)
+            .prints(&["the program has no symbols, so calls between its forks are no sites"]);
+    }
+}
+
+fn openmp_is_missing(folder: &Folder, program: &str) -> bool {
+    profile(folder, &["-o", "/dev/null"], &[program, "10"])["model"] != "openmp"
+}

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const FILES: &[(&str, &str)] = &[
     (
         "Cargo.toml",
-        "[workspace]\nmembers = [\"app\", \"halves\", \"serial\"]\nresolver = \"3\"\n\n[profile.bench]\nopt-level = 0\n",
+        "[workspace]\nmembers = [\"app\", \"halves\", \"serial\", \"tasks\"]\nresolver = \"3\"\n\n[profile.bench]\nopt-level = 0\n",
     ),
     (
         "halves/Cargo.toml",
@@ -56,6 +56,12 @@ fn weigh(numbers: &[u64]) -> u64 {
     ),
     ("serial/Cargo.toml", "[package]\nname = \"serial\"\nedition = \"2024\"\n"),
     ("serial/src/main.rs", "fn main() {\n    println!(\"{}\", (0..100_000u64).sum::<u64>());\n}\n"),
+    (
+        "tasks/Cargo.toml",
+        "[package]\nname = \"tasks\"\nedition = \"2024\"\n\n[dependencies]\nrayon-core = \"1.12\"\n",
+    ),
+    ("tasks/src/bin/uneven.rs", include_str!("span_cargo/uneven.rs")),
+    ("tasks/src/bin/stuck.rs", include_str!("span_cargo/stuck.rs")),
     ("app/tests/runtime.rs", include_str!("span_cargo/runtime.rs")),
 ];
 
@@ -107,6 +113,12 @@ impl Project {
 
     /// Profiles a command of cargo's: what it printed, and the document.
     fn profile(&self, flags: &[&str], command: &[&str]) -> (String, Value) {
+        let (printed, _, document) = self.profile_and_listen(flags, command);
+        (printed, document)
+    }
+
+    /// The same, and what was said on standard error.
+    fn profile_and_listen(&self, flags: &[&str], command: &[&str]) -> (String, String, Value) {
         let output = Command::new(env!("CARGO_BIN_EXE_farsight"))
             .args(["span", "-q", "-o", "/dev/null", "--no-summary", "--json", "out.json"])
             .args(flags)
@@ -116,10 +128,12 @@ impl Project {
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("RUSTC_WRAPPER")
+            .env("RAYON_NUM_THREADS", "2")
             .output()
             .expect("farsight starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let printed = succeeded(output);
-        (printed, serde_json::from_str(&self.read("out.json")).expect("it is JSON"))
+        (printed, said, serde_json::from_str(&self.read("out.json")).expect("it is JSON"))
     }
 }
 
@@ -127,6 +141,30 @@ fn succeeded(output: Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
+}
+
+/// Own work of what a function calls.
+fn own(document: &Value, function: &str) -> f64 {
+    let sites = document["sites"].as_array().expect("sites").iter();
+    let inside = |s: &&Value| s["function"].as_str().is_some_and(|f| f.ends_with(function));
+    sites.filter(inside).filter_map(|s| s["on_work"]["local"]["work"].as_f64()).sum()
+}
+
+/// The samples say what is known by construction, in a wide margin: a hundred of them are right to 4 in 100. Their sum
+/// is what the strands measured.
+pub fn sampled_three_to_one(document: &Value) {
+    let sites = || document["sites"].as_array().expect("sites").iter();
+    let (long, short) = (own(document, "longer"), own(document, "shorter"));
+    assert!((0.5..0.95).contains(&(long / (long + short))), "{long} {short} {document:#}");
+    let work = document["work"].as_f64().expect("work");
+    assert!(long + short > 0.9 * work, "{long} {short} {work}");
+    let sum =
+        |part: &str, what: &str| -> f64 { sites().filter_map(|s| s[part]["local"][what].as_f64()).sum() };
+    let rounding = sites().count() as f64 + 1.0;
+    assert!((sum("on_work", "work") - work).abs() <= rounding, "{document:#}");
+    assert!((sum("on_span", "span") - document["span"].as_f64().expect("span")).abs() <= rounding);
+    let sampled = |s: &&Value| s["kind"] == "sampled call" && s["on_work"]["count"].as_u64() > Some(10);
+    assert!(sites().filter(sampled).count() >= 2, "{document:#}");
 }
 
 #[test]
@@ -173,6 +211,21 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     assert_eq!((local("on_work", "count"), local("on_span", "count")), (64, 1), "{weigh:#}");
     assert_eq!(local("on_work", "work"), 64 * local("on_span", "work"), "{weigh:#}");
     assert!(local("on_span", "work") > 64 * 5, "{weigh:#}");
+
+    // Two functions, one of which does three times as much: by samples in time, and counted.
+    let uneven = |steps| ["run", "-q", "--offline", "--locked", "-p", "tasks", "--bin", "uneven", steps];
+    let (_, counted) = project.profile(&flags, &uneven("1000"));
+    let (long, short) = (own(&counted, "longer"), own(&counted, "shorter"));
+    assert!((long / short - 3.0).abs() < 0.1, "{long} {short} {counted:#}");
+    let (_, timed) = project.profile(&[], &uneven("400000"));
+    sampled_three_to_one(&timed);
+
+    // A task that waits for one which a single worker starts after it.
+    let stuck = ["run", "-q", "--offline", "--locked", "-p", "tasks", "--bin", "stuck"];
+    let (printed, said, _) = project.profile_and_listen(&["--serial"], &stuck);
+    assert_eq!(printed, "gave up\n");
+    assert!(said.contains("may wait forever: run it without --serial"), "{said}");
+    assert_eq!(project.profile(&[], &stuck).0, "received\n");
 
     let (printed, document) =
         project.profile(&["--whole"], &["test", "-q", "--offline", "--locked", "--test", "runtime"]);

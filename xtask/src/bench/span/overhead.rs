@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Args;
-use super::programs::{Bench, PROGRAMS, Program, RAYON_FIB, Source};
+use super::programs::{Bench, PROGRAMS, Program, RAYON_FIB, SAMPLER, Source};
 
 /// Bars: geometric mean with call sites and without, and rayon's fib.
 const BARS: [f64; 2] = [1.6, 1.3];
@@ -37,13 +37,18 @@ fn row(bench: &Bench, args: &Args, program: &Program) -> Result<[f64; 2]> {
         Source::Cilk(_) => &[],
         Source::Rayon(_) => &[("RAYON_NUM_THREADS", "1")],
     };
+    let sampler = bench.sampler().display().to_string();
+    let sites = match program.source {
+        Source::Cilk(_) => one.to_vec(),
+        Source::Rayon(_) => [one, &[(SAMPLER, sampler.as_str())]].concat(),
+    };
     let whole = [one, &[("FARSIGHT_SPAN_WHOLE", "1")]].concat();
     let mut least = [f64::INFINITY; 3];
     let mut note = "";
     for _ in 0..args.runs {
         let mut expected = None;
         for (least, (path, env)) in
-            least.iter_mut().zip([(&native, one), (&profiled, one), (&profiled, &whole)])
+            least.iter_mut().zip([(&native, one), (&profiled, sites.as_slice()), (&profiled, &whole)])
         {
             let (seconds, printed) = bench.cpu(path, program.arguments, env)?;
             *least = least.min(seconds);

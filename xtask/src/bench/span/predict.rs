@@ -85,7 +85,10 @@ const SPEEDUPS: &[(&str, &[&str])] = &[
 ];
 
 pub fn speedup(bench: &Bench, args: &Args) -> Result<()> {
-    println!("\n{:<20}{:>10}{:>10}{:>10}", "two processors", "at least", "measured", "at most");
+    println!(
+        "\n{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}",
+        "two processors", "at least", "measured", "at most", "machine", "relative"
+    );
     for (binary, arguments) in SPEEDUPS.iter().filter(|s| args.wants(s.0)) {
         let mode = ["span", "--whole", "--measure", "1,2"];
         let mut command = vec!["cargo", "run", "--release", "-q", "--bin", binary, "--"];
@@ -97,10 +100,37 @@ pub fn speedup(bench: &Bench, args: &Args) -> Result<()> {
         };
         let [low, high] = ["lower", "upper"].map(|k| of("speedup", k).unwrap_or(f64::NAN));
         let measured = of("measured", "speedup").unwrap_or(f64::NAN);
+        // What two threads that share nothing get done in the same minute: less than 2 where two processors are one core.
+        let machine = (0..5).map(|_| throughput()).fold(0.0, f64::max);
+        let relative = measured * 2.0 / machine;
         let name = format!("{binary} {}", arguments.join(" "));
         // Two timings of the same thing differ by a percent or two.
-        let note = if (low * 0.98..=high * 1.02).contains(&measured) { "" } else { "  OUTSIDE" };
-        println!("{name:<20}{low:>10.2}{measured:>10.2}{high:>10.2}{note}");
+        let within = |speedup: f64| (low * 0.98..=high * 1.02).contains(&speedup);
+        let note = match (within(measured), within(relative)) {
+            (true, _) => "",
+            (false, true) => "  OUTSIDE, relative to the machine within",
+            (false, false) => "  OUTSIDE",
+        };
+        println!("{name:<20}{low:>10.2}{measured:>10.2}{high:>10.2}{machine:>10.2}{relative:>10.2}{note}");
     }
     Ok(())
+}
+
+/// How much more two threads get done than one, in loops that share nothing.
+fn throughput() -> f64 {
+    const STEPS: u64 = 40_000_000;
+    let spin = || {
+        let mut x = 1u64;
+        for step in 0..STEPS {
+            x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(step));
+        }
+        std::hint::black_box(x);
+    };
+    let time = |threads: usize| {
+        let start = std::time::Instant::now();
+        std::thread::scope(|s| (0..threads).for_each(|_| drop(s.spawn(spin))));
+        start.elapsed().as_secs_f64()
+    };
+    let one = time(1);
+    2.0 * one / time(2)
 }

@@ -47,6 +47,9 @@ pub const PROGRAMS: &[Program] = &[
     rayon("rayon pipeline", "pipeline", &["3000000"]),
 ];
 
+/// Names the folder of the sampler.
+pub const SAMPLER: &str = "FARSIGHT_SPAN_SAMPLER";
+
 /// Beside the twelve: the bar for the smallest tasks is its own.
 pub const RAYON_FIB: Program = rayon("rayon fib", "fib", &["32"]);
 
@@ -65,6 +68,7 @@ impl Bench {
         std::fs::create_dir_all(dir.join("records"))?;
         let mut bench = Bench { root, dir, instrumented: HashMap::new() };
         ensure!(bench.farsight().exists(), "build it first: cargo build --release");
+        bench.unpack_sampler()?;
         let sample = bench.dir.join("sample").display().to_string();
         shell::output(&["gcc", "-O2", "-static", "bench/engine/sample.c", "-o", &sample])?;
         for program in PROGRAMS {
@@ -80,6 +84,26 @@ impl Bench {
 
     pub fn farsight(&self) -> PathBuf {
         self.root.join("target/release/farsight")
+    }
+
+    /// Where the library that samples strands lies, as in a run of the tool.
+    pub fn sampler(&self) -> PathBuf {
+        self.dir.join("sampler")
+    }
+
+    /// Takes the library from where the tool's build has left it.
+    fn unpack_sampler(&self) -> Result<()> {
+        let mut built = Vec::new();
+        for unit in std::fs::read_dir(self.root.join("target/release/build"))?.flatten() {
+            let blob = unit.path().join("out/strand.blob");
+            if let Ok(about) = blob.metadata() {
+                built.push((about.modified()?, blob));
+            }
+        }
+        let (_, newest) = built.into_iter().max().context("the tool was built without its sampler")?;
+        std::fs::create_dir_all(self.sampler())?;
+        std::fs::copy(newest, self.sampler().join("libfarsight_strand.so"))?;
+        Ok(())
     }
 
     /// Where a Cilk program is: profiled, or its serial elision.
@@ -167,17 +191,20 @@ impl Bench {
         }
     }
 
-    /// CPU seconds of one run.
+    /// CPU seconds of one run. Where the environment names the sampler, the program is started as cargo's runner would,
+    /// which also lists the program's functions.
     pub fn cpu(&self, program: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Result<(f64, String)> {
         let out = self.dir.join("output");
         let records = self.dir.join("records");
         for old in std::fs::read_dir(&records)?.flatten() {
             std::fs::remove_file(old.path())?;
         }
-        let output = Command::new(self.dir.join("sample"))
-            .arg("/dev/null")
-            .arg(&out)
-            .arg("--")
+        let mut sample = Command::new(self.dir.join("sample"));
+        sample.arg("/dev/null").arg(&out).arg("--");
+        if env.iter().any(|(name, _)| *name == SAMPLER) {
+            sample.arg(self.farsight()).args(["run-counted", "--natively", "--"]);
+        }
+        let output = sample
             .arg(program)
             .args(arguments)
             .env("FARSIGHT_SPAN_OUT", &records)
