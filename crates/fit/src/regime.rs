@@ -14,7 +14,7 @@ use crate::growth::Term;
 use crate::normal::Normal;
 use crate::points::{Points, index};
 use crate::scan::Scan;
-use crate::select::{Selection, base};
+use crate::select::{Selection, base, rough_evidence};
 use crate::solve::{Model, Scratch, Solved, solve};
 
 /// Prior probability that a routine changes its law, for each of the two shapes.
@@ -105,7 +105,15 @@ pub(crate) fn breaks(
         return breaks;
     }
     let prior = (PRIOR_JUMP / positions.len() as f64).ln();
+    let mut jumps: Vec<(f64, usize)> = Vec::with_capacity(JUMPS_TRIED);
     for &(_, at) in splits.iter().take(JUMPS_TRIED) {
+        let parts = [(from, at), (at, to)].map(|part| rough_evidence(points, part, scratch));
+        if let [Some(left), Some(right)] = parts {
+            jumps.push((left + right, at));
+        }
+    }
+    // The best few of a scan are mostly neighbours: one is enough for all candidates.
+    if let Some(&(_, at)) = jumps.iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
         let left = Selection::of(points, (from, at), scratch);
         let right = Selection::of(points, (at, to), scratch);
         if let (Some(left), Some(right)) = (left, right) {

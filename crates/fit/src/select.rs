@@ -69,37 +69,12 @@ pub(crate) struct Selection {
 impl Selection {
     /// `None` when nothing fits at all, as for a cost that falls steeply.
     pub fn of(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<Selection> {
-        scratch.lower_bar();
-        let mut candidates = Vec::new();
-        let mut consider = |class: Class, columns: &[Option<Class>], form: f64, scratch: &mut Scratch| {
-            let model = Sum::new(points, range, columns)?;
-            let solved = solve(points, range, &model, 0.0, scratch)?;
-            let terms = model.terms(points, &solved)?;
-            if model.free.is_some() && !leads(class, &solved, &terms, &points.n[range.0..range.1]) {
-                return None;
-            }
-            let weight = solved.evidence + (prior(class) * form).ln();
-            candidates.push(Candidate { class, terms, solved, weight });
-            Some(())
-        };
-        // The most promising first: they set the bar at which the others give up.
-        let mut order: Vec<(f64, Class)> = GROWING
-            .into_iter()
-            .filter(|&class| !points.g[index(class)].is_empty())
-            .map(|class| (scan::rest(points, range, &points.g[index(class)]), class))
-            .collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for &(_, class) in &order {
-            consider(class, &[None, Some(class)], PRIOR_FORM[1], scratch);
-        }
-        for &(_, class) in &order {
-            consider(class, &[Some(class)], PRIOR_FORM[0], scratch);
-        }
-        consider(Class::Constant, &[None], 1.0, scratch);
+        let mut candidates = plain(points, range, scratch);
         for (class, lower) in COMPANIONS {
-            if consider(class, &[None, Some(lower), Some(class)], PRIOR_FORM[2], scratch).is_none() {
-                consider(class, &[Some(lower), Some(class)], PRIOR_FORM[2], scratch);
-            }
+            let columns = [None, Some(lower), Some(class)];
+            let found = candidate(points, range, class, &columns, PRIOR_FORM[2], scratch)
+                .or_else(|| candidate(points, range, class, &columns[1..], PRIOR_FORM[2], scratch));
+            candidates.extend(found);
         }
         let mut exponent: Option<Exponent> = None;
         for (constant, form) in [(true, 0.7), (false, 0.3)] {
@@ -122,6 +97,64 @@ impl Selection {
         let evidence = log_sum(candidates.iter().map(|c| c.weight));
         (!candidates.is_empty()).then_some(Selection { candidates, exponent, evidence })
     }
+}
+
+/// Those of one growing term or none.
+fn plain(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Vec<Candidate> {
+    scratch.lower_bar();
+    let order = promising(points, range);
+    let mut candidates = Vec::new();
+    for &class in &order {
+        candidates.extend(candidate(points, range, class, &[None, Some(class)], PRIOR_FORM[1], scratch));
+    }
+    for &class in &order {
+        candidates.extend(candidate(points, range, class, &[Some(class)], PRIOR_FORM[0], scratch));
+    }
+    candidates.extend(candidate(points, range, Class::Constant, &[None], 1.0, scratch));
+    candidates
+}
+
+/// Growing classes, the most promising first: they set the bar at which the others give up.
+fn promising(points: &Points, range: (usize, usize)) -> Vec<Class> {
+    let mut order: Vec<(f64, Class)> = GROWING
+        .into_iter()
+        .filter(|&class| !points.g[index(class)].is_empty())
+        .map(|class| (scan::rest(points, range, &points.g[index(class)]), class))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    order.into_iter().map(|(_, class)| class).collect()
+}
+
+/// About what evidence a range has: that of the most promising classes, for a part of the work.
+pub(crate) fn rough_evidence(points: &Points, range: (usize, usize), scratch: &mut Scratch) -> Option<f64> {
+    const CLASSES: usize = 4;
+    scratch.lower_bar();
+    let mut candidates = Vec::new();
+    for &class in promising(points, range).iter().take(CLASSES) {
+        candidates.extend(candidate(points, range, class, &[None, Some(class)], PRIOR_FORM[1], scratch));
+        candidates.extend(candidate(points, range, class, &[Some(class)], PRIOR_FORM[0], scratch));
+    }
+    candidates.extend(candidate(points, range, Class::Constant, &[None], 1.0, scratch));
+    (!candidates.is_empty()).then(|| log_sum(candidates.iter().map(|c| c.weight)))
+}
+
+/// A sum of columns, if it fits.
+fn candidate(
+    points: &Points,
+    range: (usize, usize),
+    class: Class,
+    columns: &[Option<Class>],
+    form: f64,
+    scratch: &mut Scratch,
+) -> Option<Candidate> {
+    let model = Sum::new(points, range, columns)?;
+    let solved = solve(points, range, &model, 0.0, scratch)?;
+    let terms = model.terms(points, &solved)?;
+    if model.free.is_some() && !leads(class, &solved, &terms, &points.n[range.0..range.1]) {
+        return None;
+    }
+    let weight = solved.evidence + (prior(class) * form).ln();
+    Some(Candidate { class, terms, solved, weight })
 }
 
 /// The best power law on a range, with or without a constant.
