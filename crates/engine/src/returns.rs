@@ -88,21 +88,21 @@ impl Owners {
 }
 
 /// A thread came upon a slot that is zero, in a return with the stack pointer at `sp`: has this slot and its neighbours
-/// that are zero lead to where slots are filled. Each of these costs a signal, hence many at once; all of them at
+/// that are zero lead to where slots are filled. Each of these costs a signal, hence a whole page at once; all of them at
 /// once would cost every thread the whole cache's memory.
 pub fn make_empty(st: &ThreadState, sp: u64) {
-    const BYTES: u64 = 16 << 10;
+    const BYTES: u64 = 4 << 10;
     // SAFETY: the return just read this word.
     let ret = unsafe { (sp as *const u64).read() };
-    for choice in [Choice::Wide, Choice::Plain] {
-        let first = st.this as u64 + RETURN_CACHE_OFFSET + choice.offset(ret) / BYTES * BYTES;
-        for slot in (first..first + BYTES).step_by(8) {
-            let slot = slot as *mut u64;
-            // SAFETY: in this thread's return cache, which nobody else writes.
-            unsafe {
-                if *slot == 0 {
-                    *slot = st.return_fill;
-                }
+    // (Where flags may be live, nothing is filled.)
+    let choice = if st.return_fill == st.return_miss { Choice::Plain } else { Choice::Wide };
+    let first = st.this as u64 + RETURN_CACHE_OFFSET + choice.offset(ret) / BYTES * BYTES;
+    for slot in (first..first + BYTES).step_by(8) {
+        let slot = slot as *mut u64;
+        // SAFETY: in this thread's return cache, which nobody else writes.
+        unsafe {
+            if *slot == 0 {
+                *slot = st.return_fill;
             }
         }
     }
