@@ -219,8 +219,14 @@ mod tests {
             returns(at, 0x900, 6500);
             starts(at, 4, 0x40, 0x900, 7000);
         }
-        assert_eq!(sums(&l), [(1, 0, 0, 0, 0), (2, 0, 0, 300, 600), (3, 1, 1, 300, 300), (3, 1, 1, 500, 500), (4, 0, 0, 0, 0)]);
-        assert_eq!((l.calls[1].state, l.calls[1].link, l.calls[0].inside, l.open), (state::ENDED, 3, 1100, 5));
+        assert_eq!(
+            sums(&l),
+            [(1, 0, 0, 0, 0), (2, 0, 0, 300, 600), (3, 1, 1, 300, 300), (3, 1, 1, 500, 500), (4, 0, 0, 0, 0)]
+        );
+        assert_eq!(
+            (l.calls[1].state, l.calls[1].link, l.calls[0].inside, l.open),
+            (state::ENDED, 3, 1100, 5)
+        );
     }
 
     #[test]
