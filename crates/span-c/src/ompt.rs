@@ -269,7 +269,7 @@ impl Region {
     fn child(&self) -> Running {
         // SAFETY: the owner waits for the region; it is changed only under the lock, which the caller holds.
         let task = unsafe { &(*self.owner).task }.child(self.site, self.entry);
-        Running { task, base: usize::MAX, kind: (0, 0) }
+        Running::new(task, usize::MAX, (0, 0))
     }
 
     /// All that arrived end; the region goes on where the longest ended.
@@ -483,7 +483,7 @@ extern "C" fn task_create(
     from.running.task.strands += 1;
     let mut child = from.running.task.spawn((site, entry), id, at, true, costs, here.arena());
     child.way = way;
-    let running = Running { task: child, base: usize::MAX, kind: (0, 0) };
+    let running = Running::new(child, usize::MAX, (0, 0));
     let made = OmpTask { parent: Some(children), creator, ..OmpTask::new(running) };
     // SAFETY: the runtime's word for the new task.
     unsafe { *task = Box::into_raw(Box::new(made)).cast() };

@@ -1,5 +1,6 @@
 //! From the records that programs leave behind to profiles: names for addresses, one entry per source line.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
@@ -54,6 +55,7 @@ fn record(dump: &Dump) -> Record {
     });
     let mut sites: Vec<Site> = sites.collect();
     crate::sampled::divide(&dump.places, &mut sites, t.span);
+    keep_apart(&mut sites);
     let mut span = Span {
         model: match fact("model") {
             "rayon" => Model::Rayon,
@@ -88,6 +90,22 @@ fn record(dump: &Dump) -> Record {
         pid: dump::number(dump, "pid").unwrap_or(0),
         span,
         problems: dump.problems.clone(),
+    }
+}
+
+/// Two calls on one line that fork may be inside each other, as in a recursion that forks into itself twice: what both do
+/// would be counted twice if they were one. They stay two.
+fn keep_apart(sites: &mut [Site]) {
+    let mut seen = HashMap::new();
+    for site in sites.iter_mut() {
+        let top = site.on_work.site;
+        if site.kind == SiteKind::Call && top.work != top.span {
+            let place = (site.file.clone(), site.line, site.function.clone(), site.callee.clone());
+            let number = seen.entry(place).and_modify(|n| *n += 1).or_insert(1);
+            if *number > 1 {
+                site.callee.push_str(&format!(" ({number})"));
+            }
+        }
     }
 }
 
@@ -172,6 +190,18 @@ fn is_plumbing(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_one_line_that_fork_stay_apart() {
+        let site = |work, span| {
+            let mut site = Site { line: 7, callee: "f".into(), ..Site::default() };
+            (site.on_work.site.work, site.on_work.site.span) = (work, span);
+            site
+        };
+        let mut sites = [site(10, 5), site(4, 4), site(9, 5), site(3, 3)];
+        keep_apart(&mut sites);
+        assert_eq!(sites.map(|s| s.callee), ["f", "f", "f (2)", "f"]);
+    }
 
     #[test]
     fn records_become_profiles_and_bad_ones_problems() {

@@ -107,7 +107,7 @@ impl Side {
         let here = Local::here();
         // SAFETY: the parent waits in `join` until this has returned.
         let task = unsafe { self.parent.task() }.task.child(self.site, self.entry);
-        let mut running = Running { task, base: 0, kind: self.kind };
+        let mut running = Running::new(task, 0, self.kind);
         running.task.way = self.way;
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.task.on(here.arena());
@@ -124,7 +124,8 @@ impl Side {
         let out = unsafe { &mut *self.out.0 };
         if direct {
             here.end(&mut running.task, out);
-            // Nothing is left in it: its end took it.
+            // Nothing is left in its task: its end took it.
+            drop(running.callers.take());
             forget(running);
         } else {
             *out = here.end_apart(&mut running.task).into();
@@ -192,7 +193,7 @@ fn fork<RA, RB>(
     join: impl FnOnce(&Side, &Side) -> (RA, RB),
 ) -> (RA, RB) {
     let here = Local::here();
-    let parent = here.pause();
+    let parent = here.pause_to_fork();
     let mark = 0u64;
     // Addresses of live locals of one thread differ by at least 8: room for three names.
     let tag = core::ptr::from_ref(&mark) as usize;
@@ -232,11 +233,13 @@ pub fn calibrate() {
     clock::choose();
     span_rt::repeat::choose();
     local::choose();
+    // What is done about calls when a strand starts is measured too.
+    span_rt::calls::start();
     let here = Local::here();
     let nothing = || core::hint::black_box(());
     let mut least = u64::MAX;
     for _ in 0..8 {
-        let mut root = Running { task: span_rt::sites::root(), base: 0, kind: (0, 0) };
+        let mut root = Running::new(span_rt::sites::root(), 0, (0, 0));
         let waiting = Waiting(&raw mut root);
         root.task.on(here.arena());
         here.resume(&raw mut root);

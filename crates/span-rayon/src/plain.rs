@@ -139,7 +139,7 @@ impl Fork {
             }
         }
         let task = Task::at(self.who.0, self.who.1, self.start);
-        let mut running = Running { task, base: 0, kind: (0, 0) };
+        let mut running = Running::new(task, 0, (0, 0));
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.task.on(here.arena());
         here.resume(&raw mut running);

@@ -74,7 +74,7 @@ pub(crate) fn run_task(task: Task, f: impl FnOnce(), done: impl FnOnce(spandag::
     }
     let mark = 0u64;
     let base = core::ptr::from_ref(&mark) as usize;
-    let mut running = Box::new(Running { task, base, kind: (0, 0) });
+    let mut running = Box::new(Running::new(task, base, (0, 0)));
     let here = Local::here();
     running.task.on(here.arena());
     let current = &raw mut *running;
@@ -86,7 +86,7 @@ pub(crate) fn run_task(task: Task, f: impl FnOnce(), done: impl FnOnce(spandag::
 /// Opens a scope for the current task, lets `real` run it, and closes it.
 fn open<R>(real: impl FnOnce(&Open) -> R) -> R {
     let here = Local::here();
-    let owner = here.pause();
+    let owner = here.pause_to_fork();
     let mut open = Open { opened: 0, owner, gather: Mutex::default() };
     // SAFETY: the current task, just paused.
     let opened = unsafe { (*owner).task.open(open.id(), local::scale(), here.arena()) };

@@ -37,7 +37,7 @@ pub fn find(
     if at_user != Site::MAX {
         return at_user;
     }
-    if parent.kind == kind { parent.task.site } else { by_stack(here, parent, kind.1, closure) }
+    if parent.is_piece_of(kind) { parent.task.site } else { by_stack(here, parent, kind.1, closure) }
 }
 
 /// No kind: a task that is not a piece of an operation of rayon's.
@@ -53,7 +53,7 @@ pub fn find_both(
     (a, b): (&'static str, &'static str),
 ) -> ([(Site, Entry); 2], (usize, usize)) {
     let context = parent.task.entry.context;
-    if parent.kind == kind || local::is_whole() {
+    if parent.is_piece_of(kind) || local::is_whole() {
         // A piece of an operation splits itself: its site is active already, so nothing changes.
         let entry = Entry { context, top_site: false, top_caller: false };
         return ([(parent.task.site, entry); 2], kind);

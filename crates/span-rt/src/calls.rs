@@ -3,14 +3,16 @@
 //! The tool names the functions of the program that matter in a file ([`FUNCTIONS`]); the engine is given their addresses
 //! once, and in each thread a log. When a strand ends, the calls that it made and that have returned are in the log: they
 //! are taken off the task's own strand and become what they are, invocations of a call site. A call that has not returned
-//! then, because the strand ended inside it, stays a part of the task: the forks in it are sites themselves.
+//! then, because it forks, is a task of its own from there on, inside of the one that made it ([`Suspended`]): it gets
+//! what the strand did inside of it, its forks are its children, and when it returns, in a later strand, its caller goes on.
 //!
 //! The layouts and numbers are those of the tool's `wire::running`.
 
 use crate::sites::{self, Key};
-use crate::{clock, libc};
+use crate::{Local, clock, libc};
 use core::sync::atomic::{AtomicBool, Ordering};
 use spandag::dump::{Kind, Place};
+use spandag::task::Task;
 use spandag::{Entry, Measure, Record, Site};
 use std::sync::OnceLock;
 
@@ -18,31 +20,66 @@ use std::sync::OnceLock;
 /// of a function that is the body of tasks, which ends chains of calls, starts with an exclamation mark.
 pub const FUNCTIONS: &str = "FARSIGHT_SPAN_FUNCTIONS";
 
-const CALLS_MAX: usize = 512;
+/// `wire::running::CALLS_MAX`.
+pub const CALLS_MAX: usize = 1 << 14;
 /// `wire::strand::BODY`.
 const BODY: u64 = 1 << 63;
 
-/// `wire::running::CallLog`, and behind it a copy that the engine does not write to.
+/// `wire::running::CallLog`.
 #[repr(C)]
 pub struct CallLog {
     len: u64,
+    open: u64,
+    settled: u64,
+    /// Calls that found no room.
+    pub dropped: u64,
     calls: [Call; CALLS_MAX],
-    copy: [Call; CALLS_MAX],
+}
+
+/// `wire::running::state`.
+mod state {
+    pub const OPEN: u64 = 0;
+    pub const KEPT: u64 = 1;
+    pub const RETURNED: u64 = 2;
+    pub const ENDED: u64 = 3;
 }
 
 /// `wire::running::Call`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-struct Call {
+pub struct Call {
     function: u64,
     site: u64,
-    frame: u64,
+    /// Where its return address lies.
+    pub frame: u64,
+    state: u64,
+    link: u64,
     begun: u64,
     inside: u64,
     count: u64,
     top: u64,
     own: u64,
     all: u64,
+}
+
+/// A task that waits for a call which it made, on the same stack.
+pub struct Suspended {
+    /// The task.
+    pub task: Task,
+    /// Where the call's return address lies, and on whose stack.
+    pub frame: u64,
+    /// See `frame`; only compared.
+    pub home: *const Local,
+}
+
+/// What a strand of a task did, in order.
+pub enum Event<'a> {
+    /// This much of the strand was spent inside the innermost call, these calls included; then it returned.
+    Returns(u64, &'a [Call]),
+    /// This much was spent, these calls included; then this call was made, which goes on.
+    Enters(u64, &'a [Call], &'a Call),
+    /// The rest, these calls included.
+    Rest(u64, &'a [Call]),
 }
 
 struct Functions {
@@ -98,9 +135,10 @@ fn base() -> Option<u64> {
     u64::from_str_radix(line.split('-').next()?, 16).ok()
 }
 
-/// Asks for calls, if there is a list of functions. To be called once the clock is chosen, before the program starts.
+/// Asks for calls, if there is a list of functions. To be called once the clock is chosen, before the program starts; later
+/// calls do nothing.
 pub fn start() {
-    if !clock::is_counted() || crate::local::is_whole() {
+    if is_on() || !clock::is_counted() || crate::local::is_whole() {
         return;
     }
     if let Some(functions) = functions() {
@@ -114,45 +152,114 @@ pub fn start() {
 }
 
 impl CallLog {
-    /// For a thread; never freed, because the engine keeps its address.
+    /// For a thread; never freed, because the engine keeps its address. Memory is taken as it is used.
     pub fn leaked() -> *mut CallLog {
-        Box::into_raw(Box::new(CallLog {
-            len: 0,
-            calls: [Call::default(); CALLS_MAX],
-            copy: [Call::default(); CALLS_MAX],
-        }))
+        // SAFETY: the layout has a size; words that may all be zero.
+        unsafe { std::alloc::alloc_zeroed(std::alloc::Layout::new::<CallLog>()).cast() }
     }
 
-    /// Forgets what is in it.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// Every place that was called from since it was cleared: its site, and what it adds to it. `enter` says what an
-    /// invocation of the site means where the task is.
-    pub fn drain(&mut self, mut enter: impl FnMut(Site) -> Entry, mut each: impl FnMut(Site, &Record)) {
-        let len = (self.len as usize).min(CALLS_MAX);
-        self.copy[..len].copy_from_slice(&self.calls[..len]);
-        self.len = 0;
-        for call in self.copy[..len].iter().filter(|c| c.frame == 0 && c.count > 0) {
-            let site = site(call);
-            let entry = enter(site);
-            let all = Measure { count: call.top, work: call.all, span: call.all };
-            let nothing = Measure::default();
-            each(
-                site,
-                &Record {
-                    site: if entry.top_site { all } else { nothing },
-                    caller: if entry.top_caller { all } else { nothing },
-                    local: Measure { count: call.count, work: call.own, span: call.own },
-                },
-            );
+    /// A strand starts, at `now`, of a task whose calls lie below `base`, the innermost that goes on at `innermost`. What was
+    /// called since the last strand ended was nobody's.
+    pub fn begin(&mut self, base: u64, innermost: Option<u64>, now: u64) {
+        let mut len = (self.len as usize).min(CALLS_MAX);
+        let lowest = innermost.unwrap_or(base);
+        while len > 0 && (self.calls[len - 1].state != state::KEPT || self.calls[len - 1].frame < lowest) {
+            len -= 1;
         }
+        for call in self.calls[..len].iter_mut().rev().take_while(|c| c.frame < base) {
+            (call.begun, call.inside) = (now, 0);
+        }
+        (self.len, self.open, self.settled) = (len as u64, len as u64, len as u64);
+    }
+
+    /// The strand ends: copies what it did to `copy`, and keeps what goes on; where the copy was. `keep`: also the calls
+    /// that it made itself.
+    fn end(&mut self, base: u64, keep: bool, copy: &mut Vec<Call>) -> usize {
+        let len = (self.len as usize).min(CALLS_MAX);
+        let first = self.calls[..len].partition_point(|c| c.frame >= base);
+        copy.clear();
+        copy.extend_from_slice(&self.calls[first..len]);
+        let mut kept = first;
+        for call in &*copy {
+            if call.state == state::KEPT || (keep && call.state == state::OPEN) {
+                self.calls[kept] = Call { state: state::KEPT, link: kept as u64, ..*call };
+                kept += 1;
+            }
+        }
+        (self.len, self.open, self.settled) = (kept as u64, kept as u64, kept as u64);
+        first
+    }
+
+    /// The strand of a task that lies below `base` ends at `now` and has cost `cost`: what it did, in order. The innermost
+    /// call of the task that it knows is at `known`, which says so of the next when asked again; one that the log does not
+    /// have any more has returned.
+    pub fn take(
+        &mut self,
+        (base, cost, now): (u64, u64, u64),
+        keep: bool,
+        copy: &mut Vec<Call>,
+        mut known: impl FnMut() -> Option<u64>,
+        mut each: impl FnMut(Event<'_>),
+    ) {
+        let first = self.end(base, keep, copy);
+        let before = copy.iter().take_while(|c| matches!(c.state, state::KEPT | state::ENDED)).count();
+        let (mut at, mut left, mut inner) = (before, cost, before);
+        // What lies further out is on this stack as well, where a scope goes on.
+        while let Some(frame) = known().filter(|&f| f < base) {
+            match inner.checked_sub(1).map(|n| &copy[n]) {
+                Some(call) if call.frame < frame => inner -= 1, // somebody else's
+                Some(call) if call.frame == frame && call.state == state::KEPT => break,
+                Some(call) if call.frame == frame => {
+                    inner -= 1;
+                    let until = (call.link as usize).saturating_sub(first).clamp(at, copy.len());
+                    let calls = &copy[at..until];
+                    let part = left.min(call.own + own(calls));
+                    each(Event::Returns(part, calls));
+                    (at, left) = (until, left - part);
+                }
+                _ => each(Event::Returns(0, &[])),
+            }
+        }
+        while let Some(next) = copy[at..].iter().position(|c| keep && c.state == state::OPEN) {
+            let call = &copy[at + next];
+            let part = left.saturating_sub(now.wrapping_sub(call.begun));
+            each(Event::Enters(part, &copy[at..at + next], call));
+            (at, left) = (at + next + 1, left - part);
+        }
+        each(Event::Rest(left, &copy[at..]));
     }
 }
 
-fn site(call: &Call) -> Site {
+/// Their own costs.
+fn own(calls: &[Call]) -> u64 {
+    returned(calls).map(|c| c.own).sum()
+}
+
+fn returned(calls: &[Call]) -> impl Iterator<Item = &Call> {
+    calls.iter().filter(|c| c.state == state::RETURNED && c.count > 0)
+}
+
+/// Every place that was called from: its site, and what it adds to it. `enter` says what an invocation of the site means
+/// where the task is.
+pub fn add_up(calls: &[Call], mut enter: impl FnMut(Site) -> Entry, mut each: impl FnMut(Site, &Record)) {
+    for call in returned(calls) {
+        let site = site(call);
+        let entry = enter(site);
+        let all = Measure { count: call.top, work: call.all, span: call.all };
+        let nothing = Measure::default();
+        each(
+            site,
+            &Record {
+                site: if entry.top_site { all } else { nothing },
+                caller: if entry.top_caller { all } else { nothing },
+                local: Measure { count: call.count, work: call.own, span: call.own },
+            },
+        );
+    }
+}
+
+/// The site of a call.
+pub fn site(call: &Call) -> Site {
     sites::site(Key::Number(call.site << 1 | 1), || Place {
         kind: Kind::Call,
         callee: name(call.function).unwrap_or_default(),

@@ -56,6 +56,13 @@ pub fn problems(collected: &crate::local::Collected) -> Vec<String> {
             collected.samples_lost
         ));
     }
+    if collected.calls_dropped > 0 {
+        problems.push(format!(
+            "{} calls found no room and are part of their callers: a thread's log holds {} places",
+            collected.calls_dropped,
+            crate::calls::CALLS_MAX
+        ));
+    }
     problems.extend(crate::repeat::finish());
     problems.extend(clock_problems(collected.sees_preemption, collected.misses_engine));
     problems

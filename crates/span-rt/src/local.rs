@@ -4,7 +4,7 @@
 //! run on this stack inside a call to the parallel runtime, and whoever makes such a call writes the whole state
 //! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
 
-use crate::calls::{self, CallLog};
+use crate::calls::{self, Call, CallLog, Event, Suspended};
 use crate::clock::{self, Clock};
 use crate::env::{Cost, settings};
 use crate::samples::{self, StrandLog};
@@ -29,9 +29,24 @@ pub struct Running {
     pub base: usize,
     /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
     pub kind: (usize, usize),
+    /// Where instructions are counted: the tasks around this one that wait for a call which forks, the outermost first. Then
+    /// `task` is the innermost call's.
+    pub callers: Option<Box<Vec<Suspended>>>,
 }
 
 impl Running {
+    /// A task that runs below `base`.
+    #[inline(always)]
+    pub fn new(task: Task, base: usize, kind: (usize, usize)) -> Running {
+        Running { task, base, kind, callers: None }
+    }
+
+    /// Whether a fork of `kind` is a piece of an operation that splits itself.
+    #[inline]
+    pub fn is_piece_of(&self, kind: (usize, usize)) -> bool {
+        self.kind == kind && self.callers.as_ref().is_none_or(|c| c.is_empty())
+    }
+
     /// The way of the task on `side` of a fork that this one makes now: its name in other runs.
     #[inline]
     pub fn way_of_child(&self, side: u64) -> u64 {
@@ -70,6 +85,8 @@ pub struct Local {
     plain_forks: Cell<u64>,
     /// Where the engine tells of calls; null in other modes.
     calls: *mut CallLog,
+    /// For a copy of them.
+    copy: Cell<Vec<Call>>,
     /// While a strand runs, the base of its task; whoever takes samples looks at it.
     strand: Cell<u64>,
     /// Samples of the strand that runs.
@@ -154,7 +171,7 @@ pub fn start() {
         crate::watch::start();
         calls::start();
         let here = Local::here();
-        let mut root = Box::new(Running { task: sites::root(), base: here.stack_top, kind: (0, 0) });
+        let mut root = Box::new(Running::new(sites::root(), here.stack_top, (0, 0)));
         root.task.way = 1;
         root.task.on(here.arena());
         ROOT_HOME.store(core::ptr::from_ref(here).cast_mut(), Ordering::Release);
@@ -198,6 +215,7 @@ impl Local {
             own_root: Cell::new(core::ptr::null_mut()),
             plain_forks: Cell::new(0),
             calls: core::ptr::null_mut(),
+            copy: Cell::default(),
             strand: Cell::new(0),
             samples: Cell::new(StrandLog::nobody()),
         });
@@ -224,6 +242,17 @@ impl Local {
     /// task of its own.
     #[inline]
     pub fn pause(&self) -> *mut Running {
+        self.pause_as(false)
+    }
+
+    /// The same, because the task forks and will wait: calls that it is in are invocations whose children these are.
+    #[inline]
+    pub fn pause_to_fork(&self) -> *mut Running {
+        self.pause_as(true)
+    }
+
+    #[inline(always)]
+    fn pause_as(&self, forks: bool) -> *mut Running {
         let current = self.current.get();
         if current.is_null() {
             return self.adopt();
@@ -239,23 +268,55 @@ impl Local {
             cost = cost.saturating_sub(sampled * samples::cost());
         }
         let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
+        if calls::is_on() {
+            self.take_calls(running, cost, now, forks);
+            return current;
+        }
         running.task.strand(cost);
         if sampled != 0 {
             self.take_samples(running, cost);
         }
-        if calls::is_on() {
-            self.take_calls(running);
-        }
         current
     }
 
-    /// What the strand that ended has called.
+    /// The strand that ended has cost `cost`, and what it did is in the log.
     #[cold]
-    fn take_calls(&self, running: &mut Running) {
-        let context = running.task.entry.context;
+    fn take_calls(&self, running: &mut Running, cost: u64, now: u64, forks: bool) {
         // SAFETY: the log is this thread's, and never freed; the engine writes to it only while the program runs.
-        let Some(log) = (unsafe { self.calls.as_mut() }) else { return };
-        log.drain(
+        let Some(log) = (unsafe { self.calls.as_mut() }) else { return running.task.strand(cost) };
+        let mut copy = self.copy.take();
+        let base = running.base as u64;
+        // Both closures look at the task, one after the other.
+        let task = core::cell::RefCell::new(running);
+        log.take(
+            (base, cost, now),
+            forks,
+            &mut copy,
+            || self.innermost_call(&task.borrow()),
+            |event| {
+                let running = &mut *task.borrow_mut();
+                match event {
+                    Event::Returns(cost, calls) => {
+                        self.executed(running, cost, calls);
+                        self.call_returns(running);
+                    }
+                    Event::Enters(cost, calls, call) => {
+                        self.executed(running, cost, calls);
+                        self.call_starts(running, call);
+                    }
+                    Event::Rest(cost, calls) => self.executed(running, cost, calls),
+                }
+            },
+        );
+        self.copy.set(copy);
+    }
+
+    /// The current task executed, and made these calls.
+    fn executed(&self, running: &mut Running, cost: u64, calls: &[Call]) {
+        running.task.strand(cost);
+        let context = running.task.entry.context;
+        calls::add_up(
+            calls,
             |site| self.enter(context, site),
             |site, record| {
                 if let Some(books) = self.open_books() {
@@ -265,6 +326,43 @@ impl Local {
                 }
             },
         );
+    }
+
+    /// Where the innermost call lies that the task on this stack is in.
+    fn innermost_call(&self, running: &Running) -> Option<u64> {
+        let last = running.callers.as_ref()?.last()?;
+        core::ptr::eq(last.home, self).then_some(last.frame)
+    }
+
+    /// A call that forks is a task of its own.
+    fn call_starts(&self, running: &mut Running, call: &Call) {
+        let site = calls::site(call);
+        let mut task = running.task.child(site, self.enter(running.task.entry.context, site));
+        task.on(self.arena());
+        let task = core::mem::replace(&mut running.task, task);
+        running.callers.get_or_insert_default().push(Suspended { task, frame: call.frame, home: self });
+    }
+
+    /// It returns: its caller goes on.
+    fn call_returns(&self, running: &mut Running) {
+        let Some(caller) = running.callers.as_mut().and_then(|c| c.pop()) else { return };
+        let mut call = core::mem::replace(&mut running.task, caller.task);
+        let mut out = Outcome::default();
+        if let Some(books) = self.open_books() {
+            // SAFETY: as in `end`.
+            let books = unsafe { &mut *books };
+            call.finish(books, scale(), self.arena(), &mut out);
+            books.halves -= 1; // no fork
+            self.busy.store(false, Ordering::Release);
+        }
+        running.task.returned(out, scale(), self.arena());
+    }
+
+    /// The task ends, wherever it is: no call goes on.
+    fn all_calls_return(&self, running: &mut Running) {
+        while running.callers.as_ref().is_some_and(|c| !c.is_empty()) {
+            self.call_returns(running);
+        }
     }
 
     /// What the strand that ended was doing when it was sampled.
@@ -329,7 +427,7 @@ impl Local {
         if !current.is_null() {
             return current; // this was the main thread's first
         }
-        let mut root = Box::new(Running { task: sites::root(), base: self.stack_top, kind: (0, 0) });
+        let mut root = Box::new(Running::new(sites::root(), self.stack_top, (0, 0)));
         root.task.on(self.arena());
         let root = Box::into_raw(root);
         self.own_root.set(root);
@@ -343,7 +441,6 @@ impl Local {
         // Whatever ended here before is no longer what the next strand follows.
         self.tag.set(0);
         self.current.set(running);
-        self.forget_calls();
         self.begun.set(self.clock.begin());
         self.strand_runs(running);
     }
@@ -352,18 +449,21 @@ impl Local {
     #[inline(always)]
     fn strand_runs(&self, running: *mut Running) {
         // SAFETY: the task that this thread runs now; only this thread uses it.
-        self.strand.set(unsafe { (*running).base } as u64);
+        let running = unsafe { &*running };
+        self.strand.set(running.base as u64);
+        if calls::is_on() {
+            self.watch_calls(running);
+        }
     }
 
-    /// What was called since the last strand ended was no strand's.
-    #[inline]
-    fn forget_calls(&self) {
-        if calls::is_on() {
-            // SAFETY: as in `take_calls`.
-            if let Some(log) = unsafe { self.calls.as_mut() } {
-                log.clear();
-            }
+    /// The log has what the task is in, and nothing else.
+    fn watch_calls(&self, running: &Running) {
+        // SAFETY: as in `take_calls`.
+        if let Some(log) = unsafe { self.calls.as_mut() } {
+            log.begin(running.base as u64, self.innermost_call(running), self.begun.get());
         }
+        // What this took is ours.
+        self.begun.set(self.clock.begin());
     }
 
     /// The strand that runs ends, if one does.
@@ -386,7 +486,6 @@ impl Local {
     #[inline]
     pub fn resume_after(&self, running: *mut Running, tag: usize) -> bool {
         self.current.set(running);
-        self.forget_calls();
         let follows = self.tag.get() == tag;
         // Between the two, the runtime may have woken a worker, which takes microseconds. That is a part of the fork's
         // cost and hardly ever worth a reading of the clock, but here it is: where runs are compared, and counted.
@@ -532,6 +631,7 @@ impl Local {
         }
         // SAFETY: made by `adopt`, and nobody else has it.
         let mut running = *unsafe { Box::from_raw(root) };
+        self.all_calls_return(&mut running);
         gather(self.end_apart(&mut running.task));
     }
 }
@@ -601,6 +701,8 @@ pub struct Collected {
     pub cut_short: bool,
     /// Samples of strands that found no room.
     pub samples_lost: u64,
+    /// Calls that did.
+    pub calls_dropped: u64,
 }
 
 /// Ends the program's task and adds up. Nothing is recorded after it.
@@ -625,6 +727,7 @@ pub fn collect() -> Option<Collected> {
     // SAFETY: locals are never freed. If this is another thread than the program's, that one is waiting or will never
     // come back.
     let home = unsafe { &*ROOT_HOME.load(Ordering::Acquire) };
+    home.all_calls_return(&mut running);
     if let Some((gather, Some(opened))) = ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner).take() {
         running.task.close(opened, gather, scale, home.arena());
     }
@@ -637,7 +740,7 @@ pub fn collect() -> Option<Collected> {
         crate::libc::syscall(MEMBARRIER, EXPEDITED, 0i64, 0i64);
     }
     let mut all = Books::default();
-    let (mut repaired, mut lost, mut samples_lost) = (0, 0, 0);
+    let (mut repaired, mut lost, mut samples_lost, mut calls_dropped) = (0, 0, 0, 0);
     let locals = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     for Shared(local) in &*locals {
         // SAFETY: locals are never freed.
@@ -656,6 +759,8 @@ pub fn collect() -> Option<Collected> {
         lost += local.clock.lost.get();
         // SAFETY: logs are never freed; a word that is being written is as good before as after.
         samples_lost += unsafe { (&raw const (*local.samples.get()).lost).read_volatile() };
+        // SAFETY: as above.
+        calls_dropped += unsafe { local.calls.as_ref() }.map_or(0, |log| log.dropped);
     }
     let mut totals = Outcome::from(outcome).totals(all, sites::COUNT.load(Ordering::Relaxed), home.arena());
     if is_whole() {
@@ -669,5 +774,6 @@ pub fn collect() -> Option<Collected> {
         misses_engine: here.clock.misses_engine(),
         cut_short,
         samples_lost,
+        calls_dropped,
     })
 }

@@ -6,7 +6,8 @@
 //! It may also ask to be told of calls: `syscall(NUMBER, TABLE, functions, count)`, once, with pairs of addresses where
 //! functions start and end, in order; and as a third argument of the first call, in each thread, the address of a
 //! [`CallLog`]. Calls of these functions that have returned are then added up there, by function and place of the call,
-//! until the runtime looks at them and empties the log.
+//! until the runtime looks at them and takes them out; a call inside of which the strand ended may stay in it, so that its
+//! return is seen.
 
 /// Number of the system call.
 pub const NUMBER: u64 = 0xfa51;
@@ -14,19 +15,42 @@ pub const NUMBER: u64 = 0xfa51;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FSRUNNIN");
 /// Instead of it: the functions whose calls matter.
 pub const TABLE: u64 = u64::from_le_bytes(*b"FSCALLED");
-/// Entries of a log. Calls beyond are part of their caller.
-pub const CALLS_MAX: usize = 512;
+/// Entries of a log; only those that are used take memory. Calls beyond are part of their caller, and counted.
+pub const CALLS_MAX: usize = 1 << 14;
 /// Calls with fewer instructions are part of their caller.
 pub const TINY: u64 = 100;
 
 /// The calls of one thread.
+///
+/// ```text
+/// kept, kept, ...   calls that a strand ended inside of, the outermost first; they may have returned since
+/// then in any order, inside of them: calls that have returned, added up by place, and calls that go on
+/// ```
 #[derive(Debug)]
 #[repr(C)]
 pub struct CallLog {
     /// How many entries there are.
     pub len: u64,
+    /// The innermost call that goes on, counted from 1; 0 if there is none.
+    pub open: u64,
+    /// Entries before this one are inside of kept calls that have returned.
+    pub settled: u64,
+    /// Calls that found no room.
+    pub dropped: u64,
     /// The entries.
     pub calls: [Call; CALLS_MAX],
+}
+
+/// States of a call.
+pub mod state {
+    /// It goes on.
+    pub const OPEN: u64 = 0;
+    /// It goes on, and a strand has ended inside of it: its runtime knows it.
+    pub const KEPT: u64 = 1;
+    /// All from one place that have returned.
+    pub const RETURNED: u64 = 2;
+    /// One that was kept, and has returned.
+    pub const ENDED: u64 = 3;
 }
 
 /// One call that goes on, or all from one place that have returned.
@@ -37,9 +61,13 @@ pub struct Call {
     pub function: u64,
     /// An address in or behind the call instruction.
     pub site: u64,
-    /// Where the return address lies; 0 if it has returned.
+    /// Where the return address lies.
     pub frame: u64,
-    /// The thread's number of instructions at its start.
+    /// See [`state`].
+    pub state: u64,
+    /// The call around it that goes on, counted from 1; of one that has ended: where what is inside of it ends.
+    pub link: u64,
+    /// The thread's number of instructions at its start, or when the strand started.
     pub begun: u64,
     /// Instructions of calls inside it that have returned.
     pub inside: u64,

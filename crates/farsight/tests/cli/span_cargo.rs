@@ -199,9 +199,22 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
         let sites = document["sites"].as_array().expect("sites");
         sites.iter().filter(|s| s["callee"] != "main").map(|s| s["on_work"].clone()).collect()
     };
-    // Two closures; `sum` where it does not fork; `weigh`.
-    assert_eq!(tasks(&a).len(), 4, "{a:#}");
+    // Two closures; `sum` in `main` and in each of the closures; `weigh`.
+    assert_eq!(tasks(&a).len(), 6, "{a:#}");
     assert_eq!(tasks(&a), tasks(&b));
+    // `main` calls `sum`, which forks, once: all work of the tasks is in it, and not more of the span than there is.
+    let of_main = |s: &&Value| {
+        s["callee"].as_str().is_some_and(|c| c.ends_with("halves::sum"))
+            && s["function"].as_str() == Some("app::main")
+    };
+    let sum = a["sites"].as_array().expect("sites").iter().find(of_main).unwrap_or_else(|| panic!("{a:#}"));
+    let inside: u64 = tasks(&a).iter().filter_map(|t| t["local"]["work"].as_u64()).sum();
+    assert_eq!(
+        (sum["on_work"]["count"].as_u64(), sum["on_work"]["work"].as_u64()),
+        (Some(1), Some(inside)),
+        "{a:#}"
+    );
+    assert!(sum["on_work"]["span"].as_u64() < sum["on_work"]["work"].as_u64(), "{sum:#}");
     // A call inside a task: 64 of them, each of the same length, and one on the longest path.
     let sites = a["sites"].as_array().expect("sites");
     let weigh = |s: &&Value| s["callee"].as_str().is_some_and(|c| c.ends_with("halves::weigh"));
