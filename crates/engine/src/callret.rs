@@ -245,7 +245,7 @@ impl<C: Client> Engine<C> {
     /// slot from another call, that one stores its landing from now on:
     /// ```text
     ///   call L'
-    /// L': pop gs:[slot]
+    /// L': pop gs:[slot]           ; or mov gs:[slot], R where R is below 2 GB
     ///   push gs:[slot]
     ///   jmp L
     /// ```
@@ -266,8 +266,13 @@ impl<C: Client> Engine<C> {
         let to = owner.wrapping_add_signed(unsafe { (site as *const i32).read_unaligned() }.into());
         let store = |cold: &mut Asm| {
             let at = cold.here();
-            cold.pop_gs(slot);
-            cold.push_gs(slot);
+            match i32::try_from(owner) {
+                Ok(landing) => cold.store_gs_imm64(slot, landing),
+                Err(_) => {
+                    cold.pop_gs(slot);
+                    cold.push_gs(slot);
+                }
+            }
             cold.jmp(to);
             // SAFETY: calls are aligned for patching; the code is complete before the patch makes it reachable.
             unsafe { patch_rel32(site, at) };
