@@ -322,7 +322,9 @@ impl Sample<'_> {
         let mut phase = sampler.phase.get();
         match phase.struck(wall_ns, period_ns) {
             Order::Go => {}
-            Order::After(ns) => sampler.clock.restart(ns.saturating_sub(now().saturating_sub(wall_ns)).max(1)),
+            // Never much shorter than a period, however long this sample has taken.
+            Order::At(then) => sampler.clock.restart(then.saturating_sub(now()).max(period_ns / 4)),
+            Order::Whole => sampler.clock.restart(period_ns),
             Order::StartAt(then) => {
                 while now() < then {
                     core::hint::spin_loop();

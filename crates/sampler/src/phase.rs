@@ -23,8 +23,10 @@
 pub enum Order {
     /// Nothing.
     Go,
-    /// It must strike next after so many nanoseconds.
-    After(u64),
+    /// It must strike next at this time, a period from now, more or less.
+    At(u64),
+    /// It must go on with whole periods.
+    Whole,
     /// It must be started with whole periods at this time, which is near.
     StartAt(u64),
 }
@@ -122,7 +124,7 @@ impl Phase {
                     return self.approach(wall_ns, period_ns);
                 }
                 self.free(2 * self.patience);
-                Order::After(period_ns)
+                Order::Whole
             }
             Step::Locked => {
                 self.least_ns = self.least_ns.min(wall_ns % period_ns);
@@ -139,7 +141,7 @@ impl Phase {
         let earliest = wall_ns + period_ns / 2 + self.lead_ns;
         let multiple = earliest.next_multiple_of(period_ns);
         self.step = Step::Near(multiple);
-        Order::After(multiple - self.lead_ns - wall_ns)
+        Order::At(multiple - self.lead_ns)
     }
 
     /// A window is over.
@@ -194,16 +196,19 @@ mod tests {
 
         /// One strike, seen at least `latency_ns` after it; how far it was from a multiple.
         fn strike(&mut self, latency_ns: u64) -> u64 {
-            self.random =
-                self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let seen = self.expires_ns + latency_ns + (self.random >> 33) % (latency_ns / 2);
             let off = self.expires_ns % PERIOD_NS;
             self.expires_ns = match self.phase.struck(seen, PERIOD_NS) {
                 Order::Go => self.expires_ns + PERIOD_NS,
-                Order::After(ns) => {
-                    assert!((PERIOD_NS / 4..2 * PERIOD_NS).contains(&ns), "{ns}");
+                Order::At(then) => {
+                    assert!((PERIOD_NS / 4..2 * PERIOD_NS).contains(&(then - seen)), "{}", then - seen);
                     self.orders += 1;
-                    seen + ns
+                    then
+                }
+                Order::Whole => {
+                    self.orders += 1;
+                    seen + PERIOD_NS
                 }
                 Order::StartAt(then) => {
                     assert!(then > seen && then - seen < LEAD_MAX_NS, "a short wait");
