@@ -67,8 +67,6 @@ const MARGIN_NS: u64 = 3_000;
 const LEAD_MIN_NS: u64 = 10_000;
 const LEAD_FIRST_NS: u64 = 30_000;
 const LEAD_MAX_NS: u64 = 120_000;
-/// Time between the system call and the start of the timer, about.
-const CALL_NS: u64 = 2_000;
 const WINDOW: u32 = 16;
 /// What the least time after a multiple may vary by, and the part of it that may be added.
 const TOLERANCE_NS: u64 = 12_000;
@@ -116,7 +114,7 @@ impl Phase {
                     self.lead_ns = (self.lead_ns - self.lead_ns / 8).max(LEAD_MIN_NS);
                 }
                 *self = Self { step: Step::Locked, strikes: 0, windows: 0, least_ns: u64::MAX, ..*self };
-                Order::StartAt(multiple - CALL_NS)
+                Order::StartAt(multiple)
             }
             Step::Near(_) => {
                 self.lead_ns = (self.lead_ns + self.lead_ns / 2).min(LEAD_MAX_NS);
@@ -213,7 +211,7 @@ mod tests {
                 Order::StartAt(then) => {
                     assert!(then > seen && then - seen < LEAD_MAX_NS, "a short wait");
                     self.orders += 1;
-                    then + CALL_NS + PERIOD_NS
+                    then + PERIOD_NS
                 }
             };
             off.min(PERIOD_NS - off)
