@@ -453,6 +453,7 @@ fn start() -> Result<(), &'static str> {
         landmark::install(table, header.landmarks as usize, bias);
     }
     lock::install()?;
+    omp::install(header.libomp == 1);
     header.backend = chosen as u32;
     header.start_ns = effort::clock_ns();
     header.start_cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
