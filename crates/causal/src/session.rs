@@ -108,6 +108,7 @@ pub fn run(
         command: config.command,
         library: config.library,
         variable: wired::VARIABLE,
+        beside: None,
         shared_bytes: wired::BYTES as u64,
         follow: config.follow,
     };

@@ -1,6 +1,6 @@
 //! `farsight idle`: where cores are wasted, and which code is to blame.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use analyse::idle::{Class, Classes};
 use anyhow::{Context, Result, anyhow};
 use launch::preloaded::Preload;
 use profile::{Data, Idle};
+use span_kit::openmp::{self, OpenMp};
 
 use crate::exit::{Failure, Kind};
 use crate::mode::{self, ModeArgs};
@@ -33,6 +34,9 @@ pub struct Args {
     /// Sample by CPU-time timers even where perf events are permitted
     #[arg(long)]
     no_perf: bool,
+    /// Run a gcc-built OpenMP program on LLVM's libomp, which reports more than libgomp: another runtime than its own
+    #[arg(long)]
+    libomp: bool,
 }
 
 /// How long a program may take to end after `--duration` before it is killed.
@@ -60,14 +64,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     problems.extend(landmarks.problems);
     let cores = args.cores.unwrap_or_else(available_cores);
     let period_ns = 1_000_000_000 / u64::from(args.rate);
+    let libomp = if args.libomp { libomp(&program, &mut problems)? } else { None };
     let preload = Preload {
         command: &args.mode.command,
         library: runtimes::IDLE,
         variable: wire::idle::VARIABLE,
+        beside: libomp.as_deref(),
         shared_bytes: wire::idle::FILE_BYTES,
         follow: false,
     };
-    let image = idle::prepare(cores, period_ns, args.no_perf, &landmarks.list);
+    let wanted = idle::Wanted { cores, period_ns, timer_only: args.no_perf, libomp: libomp.is_some() };
+    let image = idle::prepare(&wanted, &landmarks.list);
     let (mut running, _) =
         preload.start(&|shared| shared.put_bytes(0, &image)).map_err(mode::launch_failure)?;
     let started_ns = running.started_monotonic_ns();
@@ -109,6 +116,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     run.cpu_ns = usage.cpu_ns;
     run.problems = problems;
     recording.finish(vec![run])
+}
+
+/// What `--libomp` asks for: the library, and a word about it in the profile.
+fn libomp(program: &Path, problems: &mut Vec<String>) -> Result<Option<PathBuf>> {
+    let reason = match openmp::needs(program) {
+        OpenMp::Instead(library) => {
+            problems.push(
+                "OpenMP: this ran on LLVM's libomp in the place of gcc's libgomp (--libomp); other scheduling, other \
+                 costs of tasks"
+                    .into(),
+            );
+            return Ok(Some(library));
+        }
+        OpenMp::AsItIs => {
+            problems.push("--libomp: the program does not load libgomp, so nothing was replaced".into());
+            return Ok(None);
+        }
+        OpenMp::Missing => openmp::MISSING.to_owned(),
+        OpenMp::Unfit(functions) => openmp::unfit(&functions),
+    };
+    Err(Failure::error(Kind::Unavailable, anyhow!("{reason}; without --libomp it runs as it is")))
 }
 
 /// Cores that this process may run on.

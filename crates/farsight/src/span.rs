@@ -235,6 +235,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 preload.push(library);
             }
             OpenMp::Missing => args.mode.say(openmp::MISSING),
+            OpenMp::Unfit(functions) => args.mode.say(openmp::unfit(&functions)),
         }
         if launch::find(&command[0]).is_ok_and(|program| cargo::uses_rayon_unseen(&program)) {
             args.mode.say(

@@ -113,7 +113,7 @@ pub fn walk(
         Some(regs) => regs,
         None => match owner.local().anchor.get() {
             Some(regs) if regs.sp() <= address => regs,
-            _ => match scan(sampler, owner, address) {
+            _ => match scan(sampler, owner.stack(), address) {
                 Some(regs) => regs,
                 None => return false,
             },
@@ -142,9 +142,9 @@ pub fn walk(
 }
 
 /// Registers of the innermost frame that surely holds `address` (see the module).
-fn scan(sampler: &ThreadSampler, owner: &Thread<Local>, address: u64) -> Option<Regs> {
-    let low = mapped_from(address, (owner.stack().start as u64).max(address.saturating_sub(SCAN_BYTES)))?;
-    let bounds = low as usize..owner.stack().end;
+fn scan(sampler: &ThreadSampler, all: Range<usize>, address: u64) -> Option<Regs> {
+    let low = mapped_from(address, (all.start as u64).max(address.saturating_sub(SCAN_BYTES)))?;
+    let bounds = low as usize..all.end;
     let mut stack = Stack::new(low, bounds.clone());
     let mut second_best = None;
     let mut tries = 0;
@@ -323,4 +323,121 @@ fn code_before(pc: u64) -> Option<[u8; 7]> {
     let bytes = unsafe { core::ptr::read_unaligned(start as *const [u8; 8]) };
     let [_, rest @ ..] = bytes;
     Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use core::arch::global_asm;
+    use std::sync::Mutex;
+
+    // keeps_fp    its frame is found by rbp
+    //   holder    has the task in its frame, and leaves rbp alone
+    //     inner   saves rbp, and uses it for something else
+    //       look  the test
+    global_asm!(
+        ".type keeps_fp,@function",
+        "keeps_fp:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, 32",
+        "call holder",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        ".size keeps_fp, . - keeps_fp",
+        ".type holder,@function",
+        "holder:",
+        ".cfi_startproc",
+        "sub rsp, 72",
+        ".cfi_def_cfa_offset 80",
+        "mov qword ptr [rsp], 0",
+        "mov qword ptr [rsp + 8], 0",
+        "mov qword ptr [rsp + 16], 0",
+        "lea rdi, [rsp + 24]",
+        "call inner",
+        "after_inner:",
+        "add rsp, 72",
+        ".cfi_def_cfa_offset 8",
+        "ret",
+        ".cfi_endproc",
+        ".size holder, . - holder",
+        ".type inner,@function",
+        "inner:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "xor ebp, ebp",
+        "sub rsp, 16",
+        ".cfi_def_cfa_offset 32",
+        "call {look}",
+        "add rsp, 16",
+        ".cfi_def_cfa_offset 16",
+        "pop rbp",
+        ".cfi_def_cfa_offset 8",
+        "ret",
+        ".cfi_endproc",
+        ".size inner, . - inner",
+        look = sym look,
+    );
+    unsafe extern "C" {
+        fn keeps_fp();
+        static after_inner: u8;
+    }
+
+    /// What was found, for the test to judge: nothing may unwind through the frames above.
+    static FOUND: Mutex<Option<[bool; 5]>> = Mutex::new(None);
+
+    extern "C" fn look(task: u64) {
+        let sampler = ThreadSampler::new();
+        // No signal is reserved here, so that its clock stays still.
+        sampler.start();
+        let stack = stack();
+        let holder = Regs::new(&raw const after_inner as u64, task - 24, false);
+        let short = matches!(judge(&sampler, holder, &stack, task), Verdict::Short(false));
+        let alone = leads_home(&sampler, holder, holder, &stack);
+        let start = scan(&sampler, stack.clone(), task);
+        let further_in = start.is_some_and(|regs| regs.sp() < holder.sp());
+        let home = start.is_some_and(|regs| leads_home(&sampler, regs, holder, &stack));
+        let elsewhere = start.is_some_and(|regs| {
+            let other = Regs::new(holder.pc(), holder.sp() + 8, false);
+            leads_home(&sampler, regs, other, &stack)
+        });
+        *FOUND.lock().unwrap() = Some([short, alone, further_in, home, elsewhere]);
+        sampler.stop();
+    }
+
+    /// The calling thread's stack.
+    fn stack() -> Range<usize> {
+        // SAFETY: plain data, filled by the calls; the thread asks for its own.
+        unsafe {
+            let mut attr: libc::pthread_attr_t = core::mem::zeroed();
+            let (mut start, mut bytes) = (core::ptr::null_mut(), 0);
+            assert_eq!(libc::pthread_getattr_np(libc::pthread_self(), &mut attr), 0);
+            libc::pthread_attr_getstack(&attr, &mut start, &mut bytes);
+            libc::pthread_attr_destroy(&mut attr);
+            start as usize..start as usize + bytes
+        }
+    }
+
+    #[test]
+    fn registers_for_the_way_home_are_fetched_from_further_in() {
+        assert!(module::start());
+        // SAFETY: takes nothing, keeps the C convention.
+        unsafe { keeps_fp() };
+        let [short, alone, further_in, home, elsewhere] =
+            FOUND.lock().unwrap().take().expect("it was called");
+        assert!(short, "over the task, and then rbp is missing");
+        assert!(!alone, "so it does not reach the start of the thread by itself");
+        assert!(further_in, "the walk starts in a frame that has saved rbp");
+        assert!(home, "and goes through the holder to the start of the thread");
+        assert!(!elsewhere, "not through any frame");
+    }
 }

@@ -363,7 +363,8 @@ impl Sampled for Idle {
 
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let local = thread.local();
-        let cpu_ns = sample.cpu_ns_at(effort::clock_ns());
+        let wall_ns = effort::clock_ns();
+        let cpu_ns = sample.cpu_ns_at(wall_ns);
         let (found, node) = local.unwind(thread, sample.regs, None);
         local.slot.sampled(node.0, cpu_ns, &found);
         if found.idle || local.idle_depth.get() > 0 {
@@ -382,6 +383,7 @@ impl Sampled for Idle {
             local.tree.add_metric(node, COUNT, 1);
         }
         local.slot.describe(&local.tree);
+        sample.keep_step(wall_ns, effort::clock_ns);
     }
 }
 
@@ -451,6 +453,7 @@ fn start() -> Result<(), &'static str> {
         landmark::install(table, header.landmarks as usize, bias);
     }
     lock::install()?;
+    omp::install(header.libomp == 1);
     header.backend = chosen as u32;
     header.start_ns = effort::clock_ns();
     header.start_cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);

@@ -6,13 +6,16 @@
 //! barrier, whether it spins or sleeps). The wrapper's frame is alive on the creating thread's stack for as long as
 //! the region is, so the registers kept in it lead to the region's logical callers.
 //!
+//! Where libomp stands in for libgomp, these entry points are libomp's: they are left as they are, and `ompt` is told of
+//! everything.
+//!
 //! A task stands below the region that it was created in, not below the task that created it: that frame may be gone.
 
 use crate::agent::{Agent, Bichord, Creator};
 use crate::{Idle, Local, OURS, ompt};
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use preload::{Thread, thread};
 use sampler::Frame;
 use sampler::regs::Regs;
@@ -27,6 +30,19 @@ pub type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
 const NESTED_MAX: usize = 32;
 /// How far above a frame's stack pointer our mark in it may lie.
 const FRAME_BYTES_MAX: usize = 512;
+
+/// Whether libomp serves libgomp's entry points.
+static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Before anything runs.
+pub fn install(elsewhere: bool) {
+    ELSEWHERE.store(elsewhere, Relaxed);
+}
+
+/// The calling thread, if its regions and tasks are ours to see.
+fn current() -> Option<&'static Thread<Local>> {
+    if ELSEWHERE.load(Relaxed) { None } else { thread::current::<Idle>() }
+}
 
 /// A parallel region: what it runs and where it was met. On the stack of the thread that met it.
 #[derive(Debug)]
@@ -178,7 +194,7 @@ unsafe extern "C-unwind" fn run_region(region: *mut c_void) {
 /// `call` must run the body it is given like the program's, and be over with it when it returns.
 #[inline(always)]
 pub unsafe fn region<R>(body: Body, data: *mut c_void, call: impl FnOnce(Body, *mut c_void) -> R) -> R {
-    let Some(thread) = thread::current::<Idle>() else { return call(body, data) };
+    let Some(thread) = current() else { return call(body, data) };
     let local = thread.local();
     crate::count_region();
     let region = Region { body, data, met: Met { regs: Regs::here(), slot: address(thread) } };
@@ -192,7 +208,7 @@ pub unsafe fn region<R>(body: Body, data: *mut c_void, call: impl FnOnce(Body, *
 /// Surrounds a wait for other threads of the team. Tasks that run inside it count as work.
 #[inline(always)]
 pub fn waiting<R>(call: impl FnOnce() -> R) -> R {
-    let Some(thread) = thread::current::<Idle>() else { return call() };
+    let Some(thread) = current() else { return call() };
     let local = thread.local();
     let depth = thread.busy(|| {
         let depth = local.idle_depth.get();
@@ -261,7 +277,7 @@ pub unsafe fn task(
     align: usize,
     call: impl FnOnce(Body, *mut c_void, Option<Copy>, usize, usize),
 ) {
-    match thread::current::<Idle>() {
+    match current() {
         Some(thread) if align <= 64 => {
             let region = thread.local().stays.region();
             let head = TaskHead { body, copy, region, bytes, from: data };

@@ -111,17 +111,31 @@ fn job_register(object: &Object, function: AddrRange) -> Option<u32> {
     None
 }
 
+/// What is wanted of the runtime.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Cores to reckon with.
+    pub cores: u32,
+    /// CPU time between two samples of a thread.
+    pub period_ns: u64,
+    /// To do without perf.
+    pub timer_only: bool,
+    /// libomp stands in for libgomp.
+    pub libomp: bool,
+}
+
 /// The beginning of the shared file, for the runtime to find.
-pub fn prepare(cores: u32, period_ns: u64, timer_only: bool, landmarks: &[Landmark]) -> Vec<u8> {
+pub fn prepare(wanted: &Wanted, landmarks: &[Landmark]) -> Vec<u8> {
     use std::mem::offset_of;
     use wire::idle::{ARENA_OFFSET, Header, LANDMARKS_OFFSET, MAGIC};
     let mut file = vec![0; ARENA_OFFSET as usize];
     let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
     put(offset_of!(Header, magic), &MAGIC.to_le_bytes());
     put(offset_of!(Header, version), &wire::VERSION.to_le_bytes());
-    put(offset_of!(Header, cores), &cores.to_le_bytes());
-    put(offset_of!(Header, period_ns), &period_ns.to_le_bytes());
-    put(offset_of!(Header, timer_only), &u32::from(timer_only).to_le_bytes());
+    put(offset_of!(Header, cores), &wanted.cores.to_le_bytes());
+    put(offset_of!(Header, period_ns), &wanted.period_ns.to_le_bytes());
+    put(offset_of!(Header, timer_only), &u32::from(wanted.timer_only).to_le_bytes());
+    put(offset_of!(Header, libomp), &u64::from(wanted.libomp).to_le_bytes());
     put(offset_of!(Header, landmarks), &(landmarks.len() as u32).to_le_bytes());
     for (i, l) in landmarks.iter().enumerate() {
         let at = LANDMARKS_OFFSET as usize + i * size_of::<Landmark>();

@@ -18,5 +18,5 @@ mod names;
 mod records;
 
 pub use collect::{Collected, Ran, collect};
-pub use landmarks::{Landmarks, landmarks, prepare};
+pub use landmarks::{Landmarks, Wanted, landmarks, prepare};
 pub use records::RecordError;

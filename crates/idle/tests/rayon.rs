@@ -27,10 +27,14 @@ fn profiled() -> (Idle, IdleAnalysis) {
         command: &command,
         library: runtimes::IDLE,
         variable: wire::idle::VARIABLE,
+        beside: None,
         shared_bytes: wire::idle::FILE_BYTES,
         follow: false,
     };
-    let image = idle::prepare(2, 1_000_000, false, &landmarks.list);
+    let image = idle::prepare(
+        &idle::Wanted { cores: 2, period_ns: 1_000_000, timer_only: false, libomp: false },
+        &landmarks.list,
+    );
     let (mut running, _) = preload.start(&|shared| shared.put_bytes(0, &image)).expect("it starts");
     let started_ns = running.started_monotonic_ns();
     let usage = loop {

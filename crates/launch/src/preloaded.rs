@@ -33,6 +33,8 @@ pub struct Preload<'a> {
     pub library: &'a [u8],
     /// Environment variable through which the library finds the shared memory.
     pub variable: &'a CStr,
+    /// Another library, to be loaded behind ours. The runtime takes both out of the program's environment.
+    pub beside: Option<&'a Path>,
     /// Length of the shared memory.
     pub shared_bytes: u64,
     /// Whether there are seats for the program's children, too.
@@ -88,7 +90,15 @@ impl Preload<'_> {
         prepare(&shared);
         let seats = if self.follow { Some(Seats::new(&shared, self.shared_bytes, prepare)?) } else { None };
         let memory = seats.as_ref().map_or_else(|| path_of(shared.fd()), Seats::variable);
-        let mut preload = OsString::from(path_of(library.as_raw_fd()));
+        let own = path_of(library.as_raw_fd());
+        let mut preload = OsString::from(&own);
+        if let Some(beside) = self.beside {
+            // Between two entries of ours: see `preload::env`.
+            preload.push(":");
+            preload.push(beside);
+            preload.push(":");
+            preload.push(&own);
+        }
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
             preload.push(":");
             preload.push(others);

@@ -21,7 +21,8 @@ pub fn array() -> *mut *mut libc::c_char {
     unsafe { ptr::read(&raw const environ) }
 }
 
-/// Removes the entry that loaded the library which contains `inside`.
+/// Removes the entry that loaded the library which contains `inside`. If it stands there twice, what is in between has come
+/// with it and goes as well.
 pub fn remove_own_entry(inside: *const ()) {
     // SAFETY: `Dl_info` is plain data.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
@@ -62,7 +63,11 @@ pub fn remove_own_entry(inside: *const ()) {
 unsafe fn without(list: *mut u8, len: usize, path: &[u8]) -> usize {
     let is_separator = |byte: u8| byte == b':' || byte == b' ';
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-    let (mut from, mut to) = (0, 0);
+    let is_ours = |entry: &[u8]| entry == path || entry == name;
+    // SAFETY: by contract; nothing is written while this is in use.
+    let all = unsafe { &*ptr::slice_from_raw_parts(list, len) };
+    let mut left_of_ours = all.split(|&byte| is_separator(byte)).filter(|entry| is_ours(entry)).count();
+    let (mut from, mut to, mut inside) = (0, 0, false);
     while from < len {
         // SAFETY: `from <= end <= len`, `to <= from`.
         unsafe {
@@ -71,7 +76,10 @@ unsafe fn without(list: *mut u8, len: usize, path: &[u8]) -> usize {
                 end += 1;
             }
             let entry = &*ptr::slice_from_raw_parts(list.add(from), end - from);
-            if entry != path && entry != name && !entry.is_empty() {
+            if is_ours(entry) {
+                left_of_ours -= 1;
+                inside = left_of_ours > 0;
+            } else if !inside && !entry.is_empty() {
                 if to > 0 {
                     *list.add(to) = b':';
                     to += 1;
@@ -120,5 +128,6 @@ mod tests {
         check("ours.so:/b/ours.so", "/a/ours.so", "/b/ours.so");
         check("/b/other.so", "/a/ours.so", "/b/other.so");
         check("::/a/ours.so::", "/a/ours.so", "");
+        check("/a/ours.so:/b/beside.so:/a/ours.so:y.so", "/a/ours.so", "y.so");
     }
 }

@@ -139,9 +139,16 @@ impl Clock {
     #[inline]
     pub fn struck(&self) {
         let later_ns = self.later_ns.replace(0);
-        if later_ns != 0 && self.backend.get() == Backend::Perf {
+        if later_ns != 0 {
+            self.restart(later_ns);
+        }
+    }
+
+    /// Begins a period of this length now; the next ones have the same length. Of a perf clock only.
+    pub fn restart(&self, period_ns: u64) {
+        if self.backend.get() == Backend::Perf {
             let args =
-                [self.handle.get() as usize, PERF_EVENT_IOC_PERIOD, &raw const later_ns as usize, 0, 0, 0];
+                [self.handle.get() as usize, PERF_EVENT_IOC_PERIOD, &raw const period_ns as usize, 0, 0, 0];
             // SAFETY: the kernel reads the live word; the event is ours.
             let _ = unsafe { sys::raw(libc::SYS_ioctl, args) };
         }
@@ -225,13 +232,32 @@ pub fn perf_permitted() -> sys::Result<()> {
     raw_event(1_000_000_000, false).map(sys::close)
 }
 
+/// Length of the kernel's tick if it comes at multiples of its length of `CLOCK_MONOTONIC`, else 0.
+pub fn tick_ns() -> u64 {
+    if kernel() < [6, 4] {
+        return 0;
+    }
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let args = [libc::CLOCK_MONOTONIC_COARSE as usize, &raw mut ts as usize, 0, 0, 0, 0];
+    // SAFETY: the record is live.
+    match unsafe { sys::raw(libc::SYS_clock_getres, args) } {
+        Ok(_) => ts.tv_nsec as u64,
+        Err(_) => 0,
+    }
+}
+
 /// Whether the kernel is 5.18 or newer (see the module).
 fn traps_are_safe() -> bool {
+    kernel() >= [5, 18]
+}
+
+/// The kernel's version; zeros if it does not say.
+fn kernel() -> [u32; 2] {
     // SAFETY: plain data, filled by the call.
     let mut name: libc::utsname = unsafe { core::mem::zeroed() };
     // SAFETY: the record is live.
     if unsafe { sys::raw(libc::SYS_uname, [&raw mut name as usize, 0, 0, 0, 0, 0]) }.is_err() {
-        return false;
+        return [0; 2];
     }
     let mut numbers = [0u32; 2];
     let mut at = 0;
@@ -242,7 +268,7 @@ fn traps_are_safe() -> bool {
             _ => break,
         }
     }
-    numbers >= [5, 18]
+    numbers
 }
 
 fn raw_event(period_ns: u64, trap: bool) -> sys::Result<i32> {

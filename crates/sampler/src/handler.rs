@@ -7,6 +7,7 @@
 use crate::cfi::Scratch;
 use crate::clock::{self, Backend, Clock};
 use crate::module;
+use crate::phase::{Order, Phase};
 use crate::regs::Regs;
 use crate::stack::Stack;
 use crate::trail::Trail;
@@ -14,7 +15,7 @@ use crate::unwind::{self, Frame, Next, Stop};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ops::{ControlFlow, Range};
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use preload::{Hooks, Thread, signal, sys, thread};
 
 /// How to sample.
@@ -45,6 +46,7 @@ pub struct ThreadSampler {
     /// For samples whose CPU time is not asked of the kernel: when the last one was, and how many since it was asked.
     last_wall_ns: Cell<u64>,
     unasked: Cell<u32>,
+    phase: Cell<Phase>,
     /// Thread whose clock this is, 0 once it has stopped; what that clock said at the start; and the CPU time
     /// of the threads that had this slot before.
     tid: AtomicU32,
@@ -79,6 +81,8 @@ const FIRST_MIN_NS: u64 = 10_000;
 
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
 static BACKEND: AtomicU8 = AtomicU8::new(0);
+/// Whether strikes can fall together with the kernel's tick.
+static IN_STEP: AtomicBool = AtomicBool::new(false);
 
 /// Prepares sampling: the signal, the modules. Once, in [`Hooks::start`]. The backend that new threads will
 /// use, or `None` with the reason.
@@ -91,6 +95,7 @@ pub fn install<S: Sampled>(config: Config) -> Result<Backend, &'static str> {
         _ => Backend::Timer,
     };
     PERIOD_NS.store(config.period_ns.max(10_000), Relaxed);
+    IN_STEP.store(wanted == Backend::Perf && Phase::pays(config.period_ns, clock::tick_ns()), Relaxed);
     BACKEND.store(wanted as u8, Relaxed);
     signal::reserve(clock::signals(wanted), on_signal::<S>).ok_or("no free signal for samples")?;
     Ok(wanted)
@@ -133,6 +138,7 @@ impl ThreadSampler {
             last_cpu_ns: Cell::new(0),
             last_wall_ns: Cell::new(0),
             unasked: Cell::new(0),
+            phase: Cell::new(Phase::new()),
             taken: AtomicU64::new(0),
             tid: AtomicU32::new(0),
             start_cpu_ns: AtomicU64::new(0),
@@ -160,6 +166,7 @@ impl ThreadSampler {
         let now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         self.last_cpu_ns.set(now);
         self.last_wall_ns.set(0);
+        self.phase.set(Phase::new());
         self.start_cpu_ns.store(now, Relaxed);
         self.tid.store(sys::gettid(), Release);
         signal::unblock();
@@ -300,6 +307,32 @@ impl Sample<'_> {
         let last = sampler.last_cpu_ns.get();
         sampler.last_cpu_ns.set(now.max(last));
         now.saturating_sub(last)
+    }
+
+    /// Brings the thread's clock into step with the kernel's tick (see `phase`), which makes samples cheaper. At the
+    /// end of a sample that was seen at `wall_ns` (`CLOCK_MONOTONIC`, of which `now` is a reading): now and then it
+    /// waits some microseconds.
+    #[inline]
+    pub fn keep_step(&mut self, wall_ns: u64, now: impl Fn() -> u64) {
+        let sampler = self.sampler;
+        if !IN_STEP.load(Relaxed) || sampler.clock.backend() != Backend::Perf {
+            return;
+        }
+        let period_ns = PERIOD_NS.load(Relaxed);
+        let mut phase = sampler.phase.get();
+        match phase.struck(wall_ns, period_ns) {
+            Order::Go => {}
+            // Never much shorter than a period, however long this sample has taken.
+            Order::At(then) => sampler.clock.restart(then.saturating_sub(now()).max(period_ns / 4)),
+            Order::Whole => sampler.clock.restart(period_ns),
+            Order::StartAt(then) => {
+                while now() < then {
+                    core::hint::spin_loop();
+                }
+                sampler.clock.restart(period_ns);
+            }
+        }
+        sampler.phase.set(phase);
     }
 
     /// Walks the interrupted stack, the innermost frame first.

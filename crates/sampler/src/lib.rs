@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! clock     the kernel interrupts a thread after each period of its CPU time   (perf task-clock, or a timer)
+//! phase     brings these interrupts together with the kernel's own
 //! handler   the signal that carries it; reads the interrupted registers
 //! unwind    registers -> caller's registers -> ... -> thread start
 //!   rule      what one pc needs for that: 24 bytes, found in
@@ -32,6 +33,7 @@ pub mod clock;
 pub mod handler;
 pub mod module;
 pub mod path;
+pub mod phase;
 pub mod regs;
 pub mod rule;
 pub mod stack;

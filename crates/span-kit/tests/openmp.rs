@@ -26,6 +26,7 @@ fn run_with(binary: &Path, part: &str, folder: &Path, cost: &str) -> Option<prof
         OpenMp::AsItIs => {}
         OpenMp::Instead(library) => preload.push_str(&format!(":{}", library.display())),
         OpenMp::Missing => return None,
+        OpenMp::Unfit(functions) => panic!("libomp lacks {functions:?}"),
     }
     let output = Command::new(binary)
         .arg(part)

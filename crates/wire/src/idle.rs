@@ -171,8 +171,8 @@ pub struct Header {
     pub problems: u64,
     /// Parallel regions of OpenMP seen.
     pub omp_regions: u64,
-    /// 1 libgomp, 2 OMPT.
-    pub omp_runtime: u64,
+    /// 1 if the launcher has put libomp in the place of libgomp.
+    pub libomp: u64,
 }
 
 /// Bits of [`Header::problems`].

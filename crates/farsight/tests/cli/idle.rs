@@ -128,6 +128,50 @@ fn openmp_regions_and_tasks_stand_below_their_creators() {
 }
 
 #[test]
+fn a_gcc_program_runs_on_libomp_if_asked() {
+    let folder = Folder::new();
+    let program = compile(&folder, "team", &["-fopenmp"]);
+    let program = program.to_str().unwrap();
+    let label = |document: &Value| document["problems"].to_string().contains("in the place of gcc's libgomp");
+    assert!(!label(&profile(&folder, &[], program)), "not unasked");
+    if !matches!(span_kit::openmp::needs(std::path::Path::new(program)), span_kit::openmp::OpenMp::Instead(_))
+    {
+        eprintln!("skipped: no libomp");
+        return;
+    }
+    std::fs::remove_file(folder.path("out.farsight")).unwrap();
+    let document = profile(&folder, &["--libomp"], program);
+    assert!(label(&document));
+    folder.run(&["report", "out.farsight"]).exits(0).prints(&["in the place of gcc's libgomp"]);
+    identity_holds(&document);
+    let (work, idle) = inclusive(&document, "alone");
+    close(work, 0.4, 0.08);
+    close(idle / work, 1.0, 0.15);
+    assert_eq!(document["orphans"], 0);
+    assert!(document["stitched"].as_u64() > Some(0), "the second thread's share of regions was sampled");
+    for path in paths(&document, "burn") {
+        assert_eq!(path[0], "main", "{path:?}");
+        assert!(["alone", "region", "tasks"].contains(&path[1].as_str()), "{path:?}");
+    }
+    close(inclusive(&document, "region").0, 0.4, 0.08);
+    close(inclusive(&document, "tasks").0, 0.4, 0.08);
+    // What it executes runs as it would without us.
+    let source = folder.path("shell.c");
+    let text = "#include <stdlib.h>\nint main(void) { int n = 0;\n#pragma omp parallel\n#pragma omp atomic\nn++;\n\
+                return n > 0 && system(\"echo preloaded: $LD_PRELOAD.\") == 0 ? 0 : 1; }\n";
+    std::fs::write(&source, text).unwrap();
+    let shell = folder.path("shell");
+    let done = Command::new("gcc").args(["-fopenmp", "-o"]).args([&shell, &source]).status();
+    assert!(done.expect("gcc starts").success());
+    let asked = ["idle", "-q", "--libomp", "-o", "s.farsight", "--", shell.to_str().unwrap()];
+    folder.run(&asked).exits(0).prints(&["preloaded: .\n"]);
+    folder
+        .run(&["idle", "--libomp", "-o", "t.farsight", "--", "true"])
+        .exits(0)
+        .prints(&["nothing was replaced"]);
+}
+
+#[test]
 fn what_cannot_be_profiled_is_refused_or_survived() {
     let folder = Folder::new();
     let source = folder.path("s.c");
