@@ -20,6 +20,7 @@
 //! none goes through memory on the way, which in a short callee is most of the time. Each thread's first return
 //! through a slot fills it (`emit_return_fill`). A call whose slot is contended puts R there each time. Halves are
 //! compared as they were stored: a load of the whole word would wait until both stores have left the processor.
+//! (Where both addresses are below 2 GB, L stores them as constants, and the landing compares with one.)
 //!
 //! A return: `mov gs:[spill_t], r11; mov r11d, [rsp]; and r11d, bits; mov r11, gs:[r11*2+cache]; push r11; ret`.
 //! (Spilling r11 to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) Where flags may
@@ -192,23 +193,19 @@ impl<C: Client> Engine<C> {
             unsafe { patch_rel32(t.site, at) };
             let landing = t.site + 4;
             let slot = self.return_slot(t.ret);
-            let short = i32::try_from(t.ret).ok();
-            if self.owns_slot(s, t.ret, landing) {
-                if let Some(ret) = short {
-                    s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
-                    s.hot.d32(ret);
-                } else {
-                    s.hot.bytes(&[0xc7, 0x04, 0x24]); // mov dword [rsp], low(ret)
-                    s.hot.d32(t.ret as i32);
-                    if t.ret >> 32 != landing >> 32 {
-                        s.hot.bytes(&[0xc7, 0x44, 0x24, 0x04]); // mov dword [rsp+4], high(ret)
-                        s.hot.d32((t.ret >> 32) as i32);
-                    }
-                }
-            } else if let (Some(ret), Ok(landing)) = (short, i32::try_from(landing)) {
+            let short = i32::try_from(t.ret).ok().zip(i32::try_from(landing).ok());
+            let owned = self.owns_slot(s, t.ret, short.is_none().then_some(landing));
+            if let Some((ret, landing)) = short {
                 s.hot.store_gs_imm64(slot, landing);
                 s.hot.bytes(&[0x48, 0xc7, 0x04, 0x24]); // mov qword [rsp], ret
                 s.hot.d32(ret);
+            } else if owned {
+                s.hot.bytes(&[0xc7, 0x04, 0x24]); // mov dword [rsp], low(ret)
+                s.hot.d32(t.ret as i32);
+                if t.ret >> 32 != landing >> 32 {
+                    s.hot.bytes(&[0xc7, 0x44, 0x24, 0x04]); // mov dword [rsp+4], high(ret)
+                    s.hot.d32((t.ret >> 32) as i32);
+                }
             } else if t.target.is_some() {
                 s.hot.store_gs(off::SPILL_X, reg::R11);
                 s.hot.load_address(reg::R11, t.ret);
@@ -241,15 +238,15 @@ impl<C: Client> Engine<C> {
         (RETURN_CACHE_OFFSET + self.slot_choice().offset(ret)) as i32
     }
 
-    /// Does the call with this return address and landing have its slot of the return cache to itself? If it takes the
-    /// slot from another call, that one stores its landing from now on:
+    /// Does the call with this return address have its slot of the return cache to itself? Not if it has no landing to own
+    /// it with, and stores there each time. If it takes the slot from another call, that one does so from now on:
     /// ```text
     ///   call L'
-    /// L': pop gs:[slot]           ; or mov gs:[slot], R where R is below 2 GB
+    /// L': pop gs:[slot]
     ///   push gs:[slot]
     ///   jmp L
     /// ```
-    fn owns_slot(&mut self, s: &mut Streams, ret: u64, landing: u64) -> bool {
+    fn owns_slot(&mut self, s: &mut Streams, ret: u64, landing: Option<u64>) -> bool {
         if !self.returns_kill_flags() {
             return false; // landings that may change flags were there before, see `trust.rs`
         }
@@ -266,13 +263,8 @@ impl<C: Client> Engine<C> {
         let to = owner.wrapping_add_signed(unsafe { (site as *const i32).read_unaligned() }.into());
         let store = |cold: &mut Asm| {
             let at = cold.here();
-            match i32::try_from(owner) {
-                Ok(landing) => cold.store_gs_imm64(slot, landing),
-                Err(_) => {
-                    cold.pop_gs(slot);
-                    cold.push_gs(slot);
-                }
-            }
+            cold.pop_gs(slot);
+            cold.push_gs(slot);
             cold.jmp(to);
             // SAFETY: calls are aligned for patching; the code is complete before the patch makes it reachable.
             unsafe { patch_rel32(site, at) };

@@ -6,7 +6,8 @@
 //!
 //! A slot belongs to the first call whose return address has its low bits, and then needs no store at each call: the
 //! owner's landing is known here, and a thread that finds its own slot empty fills it once. As soon as a second call
-//! has the same low bits the slot is *contended*: both calls store their landing each time (`callret.rs`).
+//! has the same low bits the slot is *contended*: both calls store their landing each time (`callret.rs`). A call that can
+//! store without a register does so from the start.
 //!
 //! One word per slot, read by code in the cache without a lock: 0, the owner's landing, or where contended slots lead.
 
@@ -64,13 +65,14 @@ impl Owners {
         self.base
     }
 
-    /// The call with landing `landing` asks for the slot of return address `ret`. `contended`: where contended slots lead.
-    pub fn claim(&self, ret: u64, landing: u64, contended: u64) -> Claim {
+    /// A call with return address `ret` asks for its slot: for itself, with its landing, or to store there each time.
+    /// `contended`: where contended slots lead.
+    pub fn claim(&self, ret: u64, landing: Option<u64>, contended: u64) -> Claim {
         let word = (self.base + Choice::Wide.offset(ret)) as *mut u64;
         // SAFETY: inside our mapping, aligned, written under the engine lock; code in the cache reads it whole.
         let owner = unsafe { word.read_volatile() };
         let (next, claim) = match owner {
-            0 => (landing, Claim::Owned),
+            0 => landing.map_or((contended, Claim::Contended), |landing| (landing, Claim::Owned)),
             _ if owner == contended => return Claim::Contended,
             _ => (contended, Claim::Taken(owner)),
         };
@@ -122,11 +124,14 @@ mod tests {
     #[test]
     fn a_slot_is_owned_until_a_second_call_asks() {
         let owners = Owners::new().unwrap();
-        assert_eq!(owners.claim(0x15_1234, 0x100, 9), Claim::Owned);
-        assert_eq!(owners.claim(0x15_1238, 0x200, 9), Claim::Owned);
-        assert_eq!(owners.claim(0x25_1236, 0x300, 9), Claim::Taken(0x100));
-        assert_eq!(owners.claim(0x15_1234, 0x100, 9), Claim::Contended);
+        assert_eq!(owners.claim(0x15_1234, Some(0x100), 9), Claim::Owned);
+        assert_eq!(owners.claim(0x15_1238, Some(0x200), 9), Claim::Owned);
+        assert_eq!(owners.claim(0x25_1236, Some(0x300), 9), Claim::Taken(0x100));
+        assert_eq!(owners.claim(0x15_1234, Some(0x100), 9), Claim::Contended);
         owners.forget();
-        assert_eq!(owners.claim(0x15_1234, 0x100, 9), Claim::Owned);
+        assert_eq!(owners.claim(0x15_1234, Some(0x100), 9), Claim::Owned);
+        assert_eq!(owners.claim(0x25_1234, None, 9), Claim::Taken(0x100));
+        assert_eq!(owners.claim(0x25_1238, None, 9), Claim::Contended);
+        assert_eq!(owners.claim(0x25_1238, Some(0x200), 9), Claim::Contended);
     }
 }
