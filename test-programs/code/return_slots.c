@@ -36,7 +36,7 @@ static int zero(void *arg) {
     return 0;
 }
 
-/* Calls `zero` through the next site: arg is the number of sites left. */
+/* Calls itself through one site after the other: arg is the number of sites left. */
 static int next(void *arg) {
     long left = (long)arg;
     return left == 0 ? 0 : sites[left - 1](next, (void *)(left - 1));

@@ -75,7 +75,9 @@ fn resolve(
     let waves = |choice: Hypothesis| {
         correlation(match choice.place {
             Place::Whole(i) => &whole.candidates[i].solved,
-            Place::Jump(j, i) => &breaks.jumps[j].right.candidates[i].solved,
+            Place::Jump(i) => {
+                &breaks.jump.as_ref().expect("a hypothesis about it").right.candidates[i].solved
+            }
             Place::Onset(i) => &breaks.onsets[i].solved,
         })
     };
@@ -100,8 +102,8 @@ fn resolve(
             let exponent = select::exponent(points, last, scratch);
             law(onset_regimes(onset, range).to_vec(), exponent)
         }
-        Place::Jump(j, i) => {
-            let jump = breaks.jumps.swap_remove(j);
+        Place::Jump(i) => {
+            let jump = breaks.jump.take().expect("a hypothesis about it");
             let (left, right) = ((range.0, jump.at), (jump.at, range.1));
             let mut last = law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent);
             if depth == 0 {
@@ -168,8 +170,8 @@ fn onset_regimes(onset: &Onset, (from, to): (usize, usize)) -> [Regime; 2] {
 enum Place {
     /// Index of a candidate.
     Whole(usize),
-    /// Index of a jump, and of a candidate for its right side.
-    Jump(usize, usize),
+    /// Index of a candidate for the right side of the jump.
+    Jump(usize),
     /// Index of an onset.
     Onset(usize),
 }
@@ -199,10 +201,10 @@ impl Hypotheses {
         for (i, c) in whole.candidates.iter().enumerate() {
             all.push(Hypothesis { place: Place::Whole(i), class: c.class, weight: c.weight });
         }
-        for (j, jump) in breaks.jumps.iter().enumerate() {
+        if let Some(jump) = &breaks.jump {
             for (i, c) in jump.right.candidates.iter().enumerate() {
                 let weight = jump.weight - jump.right.evidence + c.weight;
-                all.push(Hypothesis { place: Place::Jump(j, i), class: c.class, weight });
+                all.push(Hypothesis { place: Place::Jump(i), class: c.class, weight });
             }
         }
         for (i, onset) in breaks.onsets.iter().enumerate() {

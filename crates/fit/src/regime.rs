@@ -28,8 +28,9 @@ const SIZES_MIN_BOTH: usize = 7;
 const POLISH: f64 = 0.025;
 /// Least gain of the scan, in units of log likelihood, that makes a break worth a look.
 const GAIN_MIN: f64 = 0.0;
-/// Breaks that are solved in earnest.
+/// Splits that are looked at more closely than by the scan; the best of them is solved in earnest.
 const JUMPS_TRIED: usize = 3;
+/// Onsets that are solved in earnest.
 const ONSETS_TRIED: usize = 3;
 /// Positions at which the scan for an onset looks.
 const ONSET_POSITIONS: usize = 14;
@@ -74,7 +75,7 @@ pub(crate) struct Onset {
 /// Everything found.
 #[derive(Default)]
 pub(crate) struct Breaks {
-    pub jumps: Vec<Jump>,
+    pub jump: Option<Jump>,
     pub onsets: Vec<Onset>,
 }
 
@@ -118,7 +119,7 @@ pub(crate) fn breaks(
         let right = Selection::of(points, (at, to), scratch);
         if let (Some(left), Some(right)) = (left, right) {
             let weight = prior + left.evidence + right.evidence;
-            breaks.jumps.push(Jump { at, left, right, weight });
+            breaks.jump = Some(Jump { at, left, right, weight });
         }
     }
     breaks.onsets = onsets(points, (from, to), &positions, scratch);

@@ -108,23 +108,28 @@ fn waiting_is_charged_to_the_holder() {
     close(ns(&waits["incl"]["blocked_ns"]) / ns(&mutex["wait_ns"]), 1.0, 0.05);
 }
 
+/// The profile is that of `team.c`, whose regions and tasks stand below their creators.
+fn is_team(document: &Value) {
+    identity_holds(document);
+    let (work, idle) = inclusive(document, "alone");
+    close(work, 0.4, 0.08);
+    close(idle / work, 1.0, 0.15);
+    assert_eq!(document["orphans"], 0);
+    assert!(document["stitched"].as_u64() > Some(0), "the second thread's share of regions was sampled");
+    for path in paths(document, "burn") {
+        assert_eq!(path[0], "main", "{path:?}");
+        assert!(["alone", "region", "tasks"].contains(&path[1].as_str()), "{path:?}");
+    }
+    close(inclusive(document, "region").0, 0.4, 0.08);
+    close(inclusive(document, "tasks").0, 0.4, 0.08);
+}
+
 #[test]
 fn openmp_regions_and_tasks_stand_below_their_creators() {
     let folder = Folder::new();
     let program = compile(&folder, "team", &["-fopenmp"]);
     let document = profile(&folder, &[], program.to_str().unwrap());
-    identity_holds(&document);
-    let (work, idle) = inclusive(&document, "alone");
-    close(work, 0.4, 0.08);
-    close(idle / work, 1.0, 0.15);
-    assert_eq!(document["orphans"], 0);
-    assert!(document["stitched"].as_u64() > Some(0), "the second thread's share of regions was sampled");
-    for path in paths(&document, "burn") {
-        assert_eq!(path[0], "main", "{path:?}");
-        assert!(["alone", "region", "tasks"].contains(&path[1].as_str()), "{path:?}");
-    }
-    close(inclusive(&document, "region").0, 0.4, 0.08);
-    close(inclusive(&document, "tasks").0, 0.4, 0.08);
+    is_team(&document);
 }
 
 #[test]
@@ -143,18 +148,7 @@ fn a_gcc_program_runs_on_libomp_if_asked() {
     let document = profile(&folder, &["--libomp"], program);
     assert!(label(&document));
     folder.run(&["report", "out.farsight"]).exits(0).prints(&["in the place of gcc's libgomp"]);
-    identity_holds(&document);
-    let (work, idle) = inclusive(&document, "alone");
-    close(work, 0.4, 0.08);
-    close(idle / work, 1.0, 0.15);
-    assert_eq!(document["orphans"], 0);
-    assert!(document["stitched"].as_u64() > Some(0), "the second thread's share of regions was sampled");
-    for path in paths(&document, "burn") {
-        assert_eq!(path[0], "main", "{path:?}");
-        assert!(["alone", "region", "tasks"].contains(&path[1].as_str()), "{path:?}");
-    }
-    close(inclusive(&document, "region").0, 0.4, 0.08);
-    close(inclusive(&document, "tasks").0, 0.4, 0.08);
+    is_team(&document);
     // What it executes runs as it would without us.
     let source = folder.path("shell.c");
     let text = "#include <stdlib.h>\nint main(void) { int n = 0;\n#pragma omp parallel\n#pragma omp atomic\nn++;\n\
