@@ -20,7 +20,7 @@ static void *b(void *x) {
   return x;
 }
 int main(int argc, char **argv) {
-  rounds = ARGUMENT(1, 40000), a_steps = ARGUMENT(2, 400000), b_steps = ARGUMENT(3, 240000);
+  rounds = ARGUMENT(1, 4000), a_steps = ARGUMENT(2, 4000000), b_steps = ARGUMENT(3, 2400000);
   p = point(1, "round");
   pthread_barrier_init(&barrier, 0, 2);
   double start = now();
