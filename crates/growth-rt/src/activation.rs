@@ -64,7 +64,6 @@ impl Local {
         let root_frame = slab + FRAMES + 64;
         let value = Hot {
             ssp: root_frame,
-            top: both(first_stamp),
             counter: both(first_stamp),
             log,
             log_end: log + LOG_BYTES - LOG_SLACK_BYTES,
@@ -83,7 +82,8 @@ impl Local {
             stolen: if process.cost == Cost::Time { ticks() } else { 0 },
             ..Hot::default()
         };
-        let frame = Frame { stamp: both(first_stamp), sp: u64::MAX, routine: root, ..Frame::default() };
+        let stamp = both(first_stamp);
+        let frame = Frame { stamp, sp: u64::MAX, routine: root, top: stamp, ..Frame::default() };
         // SAFETY: the window and the frames of this slab were just mapped, and its thread does not run yet.
         unsafe {
             hot.write(value);
@@ -228,7 +228,7 @@ impl Local {
         let root = self.root();
         let hot = self.hot();
         hot.ssp = root as u64;
-        hot.top = both(self.first_stamp);
+        self.frame(root).top = both(self.first_stamp);
         // Nothing of it may be recorded twice.
         self.frame(root).entered = hot.cost;
         self.frame(root).callees = 0;
@@ -242,7 +242,6 @@ impl Local {
         }
         let hot = self.hot();
         hot.counter = hot.counter.wrapping_add(ONE);
-        hot.top = hot.counter & hot.alive;
         hot.ssp += 64;
         let folds = routine & FOLD != 0 && hot.mask != 0;
         *self.frame(self.top()) = Frame {
@@ -254,7 +253,7 @@ impl Local {
             callees: 0,
             routine: if folds { routine } else { routine & !FOLD },
             flags,
-            older: 0,
+            top: hot.counter & hot.alive,
         };
         if folds {
             self.chain(self.top());
@@ -269,7 +268,7 @@ impl Local {
         hot.mask = 0;
         hot.me = FOLDED_MARK;
         hot.alive = 0;
-        hot.top = 0;
+        self.frame(self.top()).top = 0;
     }
 
     fn unfold(&mut self) {
@@ -277,7 +276,8 @@ impl Local {
         hot.mask = hot.mask_on;
         hot.me = hot.me_on;
         hot.alive = u64::MAX;
-        hot.top = self.frame(self.top()).stamp;
+        let top = self.frame(self.top());
+        top.top = top.stamp;
     }
 
     /// Ends the top activation: its record, and what its caller inherits.
@@ -296,8 +296,8 @@ impl Local {
         self.frame(caller).far += frame.far;
         let mut routine = frame.routine;
         if self.hot().cold == top as u64 {
-            self.hot().cold = frame.older;
             let facts = *self.facts(top);
+            self.hot().cold = facts.older;
             if frame.routine & FOLD != 0 {
                 self.unfold();
             }
@@ -324,9 +324,7 @@ impl Local {
         self.record(size);
         self.record(cost);
         self.record(cost.wrapping_sub(frame.callees));
-        let hot = self.hot();
-        hot.ssp = caller as u64;
-        hot.top = self.frame(caller).stamp & hot.alive;
+        self.hot().ssp = caller as u64;
     }
 
     fn record(&mut self, word: u64) {
@@ -365,7 +363,7 @@ impl Local {
             if frame.routine & FOLD != 0 {
                 return Some(frame.stamp as u32);
             }
-            at = frame.older as *mut Frame;
+            at = self.facts(at).older as *mut Frame;
         }
         None
     }
@@ -374,17 +372,17 @@ impl Local {
     fn chain(&mut self, at: *mut Frame) {
         let hot = self.hot();
         if hot.cold < at as u64 {
-            self.frame(at).older = hot.cold;
+            self.facts(at).older = hot.cold;
             hot.cold = at as u64;
             return;
         }
         let mut younger = hot.cold as *mut Frame;
-        while younger != at && self.frame(younger).older > at as u64 {
-            younger = self.frame(younger).older as *mut Frame;
+        while younger != at && self.facts(younger).older > at as u64 {
+            younger = self.facts(younger).older as *mut Frame;
         }
-        if younger != at && self.frame(younger).older != at as u64 {
-            self.frame(at).older = self.frame(younger).older;
-            self.frame(younger).older = at as u64;
+        if younger != at && self.facts(younger).older != at as u64 {
+            self.facts(at).older = self.facts(younger).older;
+            self.facts(younger).older = at as u64;
         }
     }
 
@@ -392,8 +390,8 @@ impl Local {
     fn facts_for(&mut self, at: *mut Frame) -> &mut Facts {
         if self.frame(at).flags & flag::FACTS == 0 {
             self.chain(at);
-            let saved_mask = self.facts(at).saved_mask;
-            *self.facts(at) = Facts { saved_mask, ..Facts::default() };
+            let Facts { saved_mask, older, .. } = *self.facts(at);
+            *self.facts(at) = Facts { saved_mask, older, ..Facts::default() };
             self.frame(at).flags |= flag::FACTS;
         }
         self.facts(at)
@@ -413,7 +411,7 @@ impl Local {
         if !self.is_folded() {
             for cell in self.process.map.touched(address, bytes) {
                 self.before_write(cell);
-                self.process.map.set_stamp(self.slot, cell, self.hot().top as u32);
+                self.process.map.set_stamp(self.slot, cell, self.frame(self.top()).top as u32);
             }
         }
     }
@@ -430,15 +428,15 @@ impl Local {
     /// Reads one cell.
     pub fn read_cell(&mut self, cell: Cell) {
         let stamp = self.process.map.stamp(self.slot, cell);
-        let hot = self.hot();
-        if stamp >= hot.top as u32 {
+        let top = self.top();
+        let now = self.frame(top).top as u32;
+        if stamp >= now {
             return;
         }
-        let top = self.top();
         self.frame(top).own += 1;
         // SAFETY: the top is the root or above it, and the sentinel lies below the root.
         let near = stamp >= self.frame(unsafe { top.sub(1) }).stamp as u32;
-        self.process.map.set_stamp(self.slot, cell, hot.top as u32);
+        self.process.map.set_stamp(self.slot, cell, now);
         if !near {
             self.far(stamp);
             if stamp == 0 {
@@ -523,6 +521,7 @@ impl Local {
             let frame = self.frame(unsafe { root.add(index as usize) });
             old.push(frame.stamp as u32);
             frame.stamp = both(self.first_stamp + index as u32);
+            frame.top = if frame.top == 0 { 0 } else { frame.stamp };
         }
         let base = self.first_stamp - 1;
         let map = &self.process.map;
@@ -536,9 +535,7 @@ impl Local {
                 map.set_lost(self.slot, cell, base + rank(&old, lost));
             }
         });
-        let hot = self.hot();
-        hot.counter = both(base + height as u32);
-        hot.top = hot.counter & hot.alive;
+        self.hot().counter = both(base + height as u32);
         self.process.shared.renumbered();
     }
 }

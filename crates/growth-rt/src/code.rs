@@ -11,12 +11,12 @@
 //!   jnz  unaligned             jnz  unaligned             jnz  unaligned
 //!   pext S, base, MASK         pext S, base, R            pext S, base, MASK
 //!   mov  R, stamp+d            cmp  stamp+d, X            mov  R, MARKS          ; trms only,
-//!   cmp  R, TOP                jb   cold                  mov  R, [R+S+d/4]      ; n bytes
+//!   cmp  R, [X+top]            jb   cold                  mov  R, [R+S+d/4]      ; n bytes
 //!   jae  known               back:                        cmp  R, ME
 //!   add  [X+own], 1                                       jne  foreign
 //!   cmp  R, [X-1 frame]                                 back:
-//!   jb   far                                              mov  R, TOP
-//!   mov  R, TOP                                           mov  stamps+d, R
+//!   jb   far                                              mov  R, [X+top]
+//!   mov  R, [X+top]                                       mov  stamps+d, R
 //!   mov  stamp+d, R
 //! known:
 //! ```
@@ -37,7 +37,7 @@ mod calls;
 mod general;
 mod reads;
 
-use crate::layout::{FOLD, FOLDED_MARK, Frame, STAMPS, flag, gs};
+use crate::layout::{FOLD, FOLDED_MARK, Facts, Frame, STAMPS, TO_FACTS, flag, gs};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem::offset_of;
@@ -148,12 +148,21 @@ const ENTERED: i32 = frame(offset_of!(Frame, entered));
 const CALLEES: i32 = frame(offset_of!(Frame, callees));
 const ROUTINE: i32 = frame(offset_of!(Frame, routine));
 const FLAGS: i32 = frame(offset_of!(Frame, flags));
-const OLDER: i32 = frame(offset_of!(Frame, older));
+const TOP: i32 = frame(offset_of!(Frame, top));
+const OLDER: i32 = TO_FACTS + offset_of!(Facts, older) as i32;
 const FRAME: i32 = size_of::<Frame>() as i32;
 
 /// The stamps of the cell with its index in `s`, `offset` bytes on.
 fn stamp(s: Reg, offset: i32) -> Mem {
     Mem::gs_index(s, 2, STAMPS + offset)
+}
+
+/// X becomes the top frame or, in a loop, the top stamp.
+fn load_x(a: &mut Asm, x: Reg, in_loop: bool) {
+    a.load(Size::Q, x, &Mem::gs(gs::SSP));
+    if in_loop {
+        a.load(Size::Q, x, &Mem::base(x, TOP));
+    }
 }
 
 fn test_imm8(a: &mut Asm, r: Reg, imm: u8) {
@@ -336,20 +345,18 @@ impl Code {
     /// X becomes what it is to be.
     fn hold_x(&mut self, e: &mut Emit<'_>) {
         if !self.held.x {
-            let word = if self.in_loop { gs::TOP } else { gs::SSP };
-            e.hot.load(Size::Q, e.scratch[1], &Mem::gs(word));
+            load_x(e.hot, e.scratch[1], self.in_loop);
             self.held.x = true;
         }
     }
 
     /// What is held, after code that has used the registers otherwise.
     fn hold_again(&self, c: &mut Asm, [_, x, r]: [Reg; 3]) {
-        let words = if self.in_loop { (gs::TOP, gs::MASK) } else { (gs::SSP, gs::TOP) };
         if self.held.x {
-            c.load(Size::Q, x, &Mem::gs(words.0));
+            load_x(c, x, self.in_loop);
         }
         if self.held.r {
-            c.load(Size::Q, r, &Mem::gs(words.1));
+            c.load(Size::Q, r, &if self.in_loop { Mem::gs(gs::MASK) } else { Mem::base(x, TOP) });
         }
     }
 
@@ -443,7 +450,8 @@ impl Code {
             if self.in_loop {
                 self.hold_x(e);
             } else if !self.held.r {
-                e.hot.load(Size::Q, r, &Mem::gs(gs::TOP));
+                self.hold_x(e);
+                e.hot.load(Size::Q, r, &Mem::base(x, TOP));
                 self.held.r = true;
             }
             let at = |pair: i32| stamp(s, offset + pair * 8);

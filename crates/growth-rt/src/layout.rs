@@ -5,8 +5,8 @@
 //! slab + 0        the engine's private part
 //!      + 1 M      the slot's window: wire::growth::Hot and the record buffer (shared with the collector)
 //!      + 64 M     stamps, 4 bytes per cell, moved by STAMPS_SHIFT within the page
-//!      + FRAMES   pending activations, 64 bytes each
-//!      + FACTS    their rare facts, 64 bytes each
+//!      + FACTS    rare facts of pending activations, 64 bytes each
+//!      + FRAMES   the activations, 64 bytes each
 //!      + LOST     stamps that were taken away, where both metrics are computed
 //! ```
 //! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
@@ -19,8 +19,8 @@ use wire::growth::{HOT_OFFSET, Hot};
 pub const INDEX_BITS: u32 = 34;
 /// Bytes of one map of stamps.
 pub const STAMPS_BYTES: u64 = 4 << INDEX_BITS;
-/// Room for pending activations: 2^26 of them.
-pub const FRAMES_BYTES: u64 = 4 << 30;
+/// Room for pending activations: 2^25 of them. A displacement reaches as far back, from a frame to its facts.
+pub const FRAMES_BYTES: u64 = 2 << 30;
 
 /// First page of the stamps in a slab.
 const STAMPS_PAGE: u64 = 64 << 20;
@@ -30,12 +30,14 @@ const STAMPS_SHIFT: u64 = 0x840;
 
 /// Displacement of the stamps from gs.
 pub const STAMPS: i32 = (STAMPS_PAGE + STAMPS_SHIFT) as i32;
-/// Offset of the frames in a slab.
-pub const FRAMES: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
-/// Offset of the facts.
-pub const FACTS: u64 = FRAMES + FRAMES_BYTES;
+/// Offset of the facts in a slab.
+pub const FACTS: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
+/// Offset of the frames.
+pub const FRAMES: u64 = FACTS + FRAMES_BYTES;
+/// Displacement from a frame to its facts.
+pub const TO_FACTS: i32 = -(FRAMES_BYTES as i64) as i32;
 /// Offset of the lost stamps.
-pub const LOST: u64 = FACTS + FRAMES_BYTES + (64 << 20);
+pub const LOST: u64 = FRAMES + FRAMES_BYTES + (64 << 20);
 
 /// Slabs of a process.
 #[derive(Debug, Clone, Copy)]
@@ -82,9 +84,8 @@ pub struct Frame {
     pub routine: u32,
     /// Bits of [`flag`].
     pub flags: u32,
-    /// Address of the next older frame that is looked at when it returns; 0 for none. Valid while
-    /// [`Hot::cold`] leads here.
-    pub older: u64,
+    /// What accesses compare stamps with and store: its stamp, or 0 while accesses are deleted.
+    pub top: u64,
 }
 
 /// In [`Frame::routine`] and in records: the outermost activation whose accesses are deleted.
@@ -112,8 +113,11 @@ pub struct Facts {
     pub rms_less: i64,
     /// The mask that a handler must put back.
     pub saved_mask: u64,
+    /// Address of the next older frame that is looked at when it returns; 0 for none. Valid while
+    /// [`Hot::cold`] leads to the frame.
+    pub older: u64,
     /// Keeps it 64 bytes long.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
 }
 
 const _: () = assert!(size_of::<Frame>() == 64 && size_of::<Facts>() == 64);
@@ -125,7 +129,7 @@ pub const FOLDED_MARK: u64 = 0xfdfd_fdfd_fdfd_fdfd;
 
 /// The frame's facts.
 pub fn facts_of(frame: *mut Frame) -> *mut Facts {
-    (frame as u64 + (FACTS - FRAMES)) as *mut Facts
+    frame.wrapping_byte_offset(TO_FACTS as isize).cast()
 }
 
 /// Displacements from gs.
@@ -135,7 +139,7 @@ pub mod gs {
         $(#[doc = concat!("Of `", stringify!($field), "`.")]
         pub const $name: i32 = (HOT_OFFSET as usize + offset_of!(Hot, $field)) as i32;)*
     } }
-    displacements! { SSP = ssp, TOP = top, COUNTER = counter, COST = cost, LOG = log,
+    displacements! { SSP = ssp, COUNTER = counter, COST = cost, LOG = log,
     LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address, HOME = home,
     CELLS = cells, ALIVE = alive, WAY = way }

@@ -267,8 +267,6 @@ impl Point {
 pub struct Hot {
     /// Address of the top frame.
     pub ssp: u64,
-    /// Stamp of the top activation, in both halves.
-    pub top: u64,
     /// Stamp given last, in both halves.
     pub counter: u64,
     /// Cost of the thread so far.
@@ -311,7 +309,7 @@ pub struct Hot {
     pub home: u64,
     /// See `kept`.
     pub cells: u64,
-    /// All ones, or 0 while folded work runs: `top` is a stamp under this mask.
+    /// All ones, or 0 while folded work runs: what accesses compare with is a stamp under this mask.
     pub alive: u64,
     /// The way back of code that counts first reads.
     pub way: u64,

@@ -65,7 +65,7 @@ impl Code {
         h.store(Size::Q, &Mem::gs(gs::COUNTER), r);
         h.store(Size::Q, &next(STAMP), r);
         h.alu_load(Alu::And, Size::Q, r, &Mem::gs(gs::ALIVE));
-        h.store(Size::Q, &Mem::gs(gs::TOP), r);
+        h.store(Size::Q, &next(TOP), r);
         h.load(Size::Q, x, &Mem::gs(gs::COST));
         h.store(Size::Q, &next(ENTERED), x);
         h.op_reg(Size::D, &[0x31], x, x); // xor x, x
@@ -86,7 +86,7 @@ impl Code {
             h.mov_imm64(x, FOLDED_MARK);
             h.store(Size::Q, &Mem::gs(gs::ME), x);
             h.store_imm(Size::Q, &Mem::gs(gs::ALIVE), 0);
-            h.store_imm(Size::Q, &Mem::gs(gs::TOP), 0);
+            h.store_imm(Size::Q, &Mem::base(s, TOP), 0);
             land(h, folded);
         }
         let back = h.here();
@@ -135,9 +135,6 @@ impl Code {
         let pop = h.here();
         h.lea(r, &Mem::base(r, 32));
         h.store(Size::Q, &Mem::gs(gs::LOG), r);
-        h.load(Size::Q, x, &of(STAMP - FRAME));
-        h.alu_load(Alu::And, Size::Q, x, &Mem::gs(gs::ALIVE));
-        h.store(Size::Q, &Mem::gs(gs::TOP), x);
         h.lea(s, &Mem::base(s, -FRAME));
         h.store(Size::Q, &Mem::gs(gs::SSP), s);
         h.alu_load(Alu::Cmp, Size::Q, r, &Mem::gs(gs::LOG_END));

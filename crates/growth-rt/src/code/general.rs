@@ -33,7 +33,8 @@ impl Code {
                 let first = self.routine(e, Routine::First(1));
                 let c = &mut *e.cold;
                 let start = c.here();
-                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.load(Size::Q, r, &Mem::gs(gs::SSP));
+                c.load(Size::D, r, &Mem::base(r, TOP));
                 let next = c.here();
                 c.alu_store(Alu::Cmp, Size::D, &stamp(s, 0), r);
                 let counts = c.jcc_later(cc::B);
@@ -43,7 +44,8 @@ impl Code {
                 c.jcc(cc::NE, next);
                 end_general(c, e.scratch);
                 let done = c.here();
-                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.load(Size::Q, r, &Mem::gs(gs::SSP));
+                c.load(Size::D, r, &Mem::base(r, TOP));
                 c.store(Size::D, &stamp(s, 0), r);
                 c.load(Size::Q, x, &Mem::gs(gs::CELLS));
                 c.jmp(on);
@@ -85,7 +87,8 @@ impl Code {
                     land(c, own);
                     c.load(Size::Q, x, &Mem::gs(gs::CELLS));
                 }
-                c.load(Size::D, r, &Mem::gs(gs::TOP));
+                c.load(Size::Q, r, &Mem::gs(gs::SSP));
+                c.load(Size::D, r, &Mem::base(r, TOP));
                 c.store(Size::D, &stamp(s, 0), r);
                 c.lea(s, &Mem::base(s, 1));
                 c.alu_imm(Alu::Sub, Size::D, x, 1);

@@ -28,7 +28,7 @@ fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Counted {
     a.alu_load(Alu::Cmp, size, r, &Mem::base(x, STAMP - FRAME));
     let far = a.jcc_later(cc::B);
     let store = a.here();
-    a.load(size, r, &Mem::gs(gs::TOP));
+    a.load(size, r, &Mem::base(x, TOP));
     a.store(size, &stamp(s, offset), r);
     Counted { far, newer, differ, store }
 }
@@ -67,7 +67,7 @@ impl Code {
             e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
         } else {
             e.hot.load(size, r, &stamp(s, offset));
-            e.hot.alu_load(Alu::Cmp, size, r, &Mem::gs(gs::TOP));
+            e.hot.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
             self.held.r = false;
         }
         let (known, counts) = if cells == 1 { (cc::AE, cc::B) } else { (cc::E, cc::NE) };
