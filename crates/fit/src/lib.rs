@@ -15,6 +15,7 @@ pub mod growth;
 
 mod exponent;
 mod law;
+mod ln;
 mod normal;
 mod points;
 mod regime;
