@@ -16,7 +16,7 @@ use launch::{Ended, Followed, LaunchError};
 use profile::{Exit, Profile, Program, Run};
 
 use crate::exit::{Failure, Kind};
-use crate::view::{self, View};
+use crate::view;
 use crate::{output, profiles, started};
 
 /// The flags of every mode, and the program.
@@ -193,8 +193,7 @@ impl Recording<'_> {
             output::write(path, view::page(&views).as_bytes())?;
         }
         if summary {
-            let texts: Vec<String> = views.iter().map(View::terminal).collect();
-            output::print(&texts.join("\n"))?;
+            output::print(&view::terminal(&views))?;
         }
         if !args.no_summary {
             self.say_what_was_written();

@@ -26,6 +26,7 @@ pub mod logical;
 pub mod note;
 pub mod omp;
 pub mod ompt;
+mod process;
 mod publish;
 pub mod rayon;
 pub mod slot;
@@ -40,8 +41,8 @@ use logical::Found;
 use note::{DEPTH, Line, mark};
 use preload::arena::Arena;
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind, Wake,
-    WakeKind, process, sys, thread,
+    AfterFork, Ending, Executing, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind,
+    Wake, WakeKind, seat, sys, thread,
 };
 use sampler::regs::Regs;
 use sampler::trail::Trail;
@@ -204,7 +205,7 @@ impl Hooks for Idle {
             Ok(()) => true,
             Err("") => false,
             Err(reason) => {
-                process::complain(reason);
+                preload::process::complain(reason);
                 false
             }
         }
@@ -333,10 +334,20 @@ impl Hooks for Idle {
         }
     }
 
-    fn forked(_: Option<&Thread<Local>>) -> AfterFork {
-        total!(problems).fetch_or(problem::FORKED, Relaxed);
-        thread::for_each::<Self>(|thread| thread.local().sampler.forked());
-        AfterFork::Leave
+    fn keep_preload() -> bool {
+        seat::is_followed(idle::VARIABLE)
+    }
+
+    const LEADS: &'static core::ffi::CStr = idle::VARIABLE;
+
+    fn executing(program: Executing<'_>) {
+        if process::is_followed() {
+            process::executing(program);
+        }
+    }
+
+    fn forked(thread: Option<&Thread<Local>>) -> AfterFork {
+        process::forked(thread)
     }
 
     fn unloading(closed: bool) {
@@ -347,8 +358,7 @@ impl Hooks for Idle {
         if ending == Ending::Exec {
             total!(problems).fetch_or(problem::EXEC, Relaxed);
         }
-        // SAFETY: the header stays mapped.
-        unsafe { AtomicU32::from_ptr(&raw mut (*header()).ended) }.store(1, Relaxed);
+        process::ending(ending);
         thread::for_each::<Self>(|thread| thread.local().slot.count(&thread.local().sampler));
         if thread::refused() > 0 {
             total!(problems).fetch_or(problem::THREADS, Relaxed);
@@ -423,18 +433,24 @@ fn blame(thread: &Thread<Local>, object: usize) {
 }
 
 fn start() -> Result<(), &'static str> {
-    let fd = preload::seat::open(idle::VARIABLE).ok_or("")?;
+    let followed = seat::is_followed(idle::VARIABLE);
+    let fd = seat::open(idle::VARIABLE).ok_or("")?;
     let bytes = idle::FILE_BYTES as usize;
     ARENA.share(fd, bytes, idle::ARENA_OFFSET as usize).map_err(|_| "cannot map the shared file")?;
     sys::close(fd);
     let at = ARENA.base().cast::<Header>();
     HEADER.store(at, Relaxed);
-    // SAFETY: the file is at least a header long, and nobody else runs yet.
-    let header = unsafe { &mut *at };
-    if header.magic != idle::MAGIC || header.version != wire::VERSION || header.base != 0 {
+    // SAFETY: the file is at least a header long; the launcher has filled it in.
+    let Header { magic, version, base, .. } = unsafe { *at };
+    if magic != idle::MAGIC || version != wire::VERSION || base != 0 {
         return Err("the shared file is of another version");
     }
     let _ = sys::advise(ARENA.base(), bytes, libc::MADV_DONTDUMP);
+    if followed {
+        process::introduce();
+    }
+    // SAFETY: as above; nobody else runs yet, and the launcher has written all it will.
+    let header = unsafe { &mut *at };
     let backend = if header.timer_only == 1 { Backend::Timer } else { Backend::Perf };
     let chosen = sampler::install::<Idle>(Config { period_ns: header.period_ns, backend })?;
     if let Some(own) = module::find(start as *const () as u64) {
@@ -447,16 +463,14 @@ fn start() -> Result<(), &'static str> {
             bias = module.bias;
         }
     });
-    // SAFETY: the launcher wrote that many landmarks, sorted, at that place.
+    // SAFETY: the launcher wrote that many landmarks, sorted, at that place, and `landmarks` only afterwards.
     unsafe {
         let table = ARENA.base().add(idle::LANDMARKS_OFFSET as usize).cast();
-        landmark::install(table, header.landmarks as usize, bias);
+        landmark::install(table, header.landmarks as usize, bias)?;
     }
     lock::install()?;
     omp::install(header.libomp == 1);
     header.backend = chosen as u32;
-    header.start_ns = effort::clock_ns();
-    header.start_cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-    header.base = at as u64;
+    process::begin(header);
     Ok(())
 }
