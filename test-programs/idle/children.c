@@ -90,12 +90,13 @@ static void killed(void) {
 static void outlives(void) {
     int ends[2];
     char byte;
+    pid_t parent = getpid();
     if (pipe(ends)) exit(1);
     if (fork() == 0) {
         alone(0.4);
         if (write(ends[1], "x", 1) != 1) exit(1);
         // Until the parent has ended, whoever inherits us.
-        for (pid_t parent = getppid(); getppid() == parent;) usleep(1000);
+        while (getppid() == parent) usleep(1000);
         together(0.3);
         printf("afterwards\n");
         exit(0);

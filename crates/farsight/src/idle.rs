@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             children.add(&recording, part, &rules, &open)?;
         }
         problems.extend(children.problems());
-        args.mode.say(children.summary(&runs[0], cores));
+        args.mode.say(children.summary(&runs[0], usage.wall_ns, cores));
         runs.append(&mut children.runs);
     }
     runs[0].problems = problems;

@@ -13,7 +13,8 @@
 //! # Rules
 //! - Those of `preload` and `sampler`: no heap, no locks, no panics, no symbols.
 //! - A thread's own state is changed under `Thread::busy`, so that its handler never finds it half done; what is
-//!   not claimed in a skipped sample is claimed by the next one.
+//!   not claimed in a skipped sample is claimed by the next one. A signal handler of the program may strike there and
+//!   wait, wake or lock: its hooks find the thread busy and stay out, too.
 //! - All results are in the shared arena, at any time complete enough to be read after `SIGKILL`.
 #![no_std]
 
@@ -213,6 +214,9 @@ impl Hooks for Idle {
 
     fn thread_created(parent: &Thread<Local>) -> u64 {
         let local = parent.local();
+        if parent.is_busy() {
+            return 0;
+        }
         parent.busy(|| {
             let node = local.context(parent, Regs::here(), None);
             (u64::from(local.slot.index()) << 28 | u64::from(node.0) & ((1 << 28) - 1)) + 1
@@ -264,7 +268,7 @@ impl Hooks for Idle {
     }
 
     fn before_wait(thread: &Thread<Local>, wait: Wait) {
-        if !blocks(wait) {
+        if thread.is_busy() || !blocks(wait) {
             return;
         }
         let local = thread.local();
@@ -292,7 +296,7 @@ impl Hooks for Idle {
     fn after_wait(thread: &Thread<Local>, wait: Wait, _: Outcome) {
         let local = thread.local();
         let since = local.wait_start_ns.get();
-        if since == 0 {
+        if thread.is_busy() || since == 0 {
             return;
         }
         thread.busy(|| {
@@ -422,6 +426,9 @@ fn is_regular(fd: usize) -> bool {
 
 /// The thread lets an object go: the time that others have waited for it meanwhile is this path's doing.
 fn blame(thread: &Thread<Local>, object: usize) {
+    if thread.is_busy() {
+        return;
+    }
     let Some((number, ns)) = lock::charge(object) else { return };
     let local = thread.local();
     thread.busy(|| {

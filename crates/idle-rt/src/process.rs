@@ -121,6 +121,7 @@ pub fn forked(own: Option<&Thread<Local>>) -> AfterFork {
     if moved.is_err() {
         return AfterFork::Leave;
     }
+    let _ = sys::advise(ARENA.base(), idle::FILE_BYTES as usize, libc::MADV_DONTDUMP);
     thread::for_each_slot::<Idle>(|thread| {
         let local = thread.local();
         local.sampler.forked();

@@ -119,16 +119,16 @@ impl Children {
     }
 
     /// All processes in one line.
-    pub fn summary(&self, first: &Run, cores: u32) -> String {
+    pub fn summary(&self, first: &Run, wall_ns: u64, cores: u32) -> String {
         let short: (u32, u64) = self.short.values().fold((0, 0), |sum, s| (sum.0 + s.0, sum.1 + s.1));
         let count = 1 + self.runs.len() + short.0 as usize;
         let cpu_ns = first.cpu_ns + self.runs.iter().map(|r| r.cpu_ns).sum::<u64>() + short.1;
-        let whole_ns = u64::from(cores) * first.wall_ns;
+        let whole_ns = u64::from(cores) * wall_ns;
         format!(
             "{count} processes used {:.3} s of CPU time in {:.3} s on {cores} cores ({:.0} %); each is judged by itself, and a \
              core that it left idle may have been another one's",
             cpu_ns as f64 / 1e9,
-            first.wall_ns as f64 / 1e9,
+            wall_ns as f64 / 1e9,
             100.0 * cpu_ns as f64 / whole_ns.max(1) as f64,
         )
     }

@@ -230,5 +230,6 @@ fn python_s_processes_are_followed() {
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "4\n"), "{}", ended.stderr);
     let work: f64 =
         runs.iter().skip(1).map(|run| seconds(run, "work_ns") + seconds(run, "overhead_ns")).sum();
-    close(work, 1.2, 0.3);
+    // Four pieces of 0.3 s, in processes that also start and end.
+    assert!((1.0..2.0).contains(&work), "{work}");
 }
