@@ -7,6 +7,7 @@
 //! The program's own output is never mixed with ours: the summary goes to stdout after the program has ended, all
 //! else to stderr.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use launch::{Ended, Followed, LaunchError};
 use profile::{Exit, Profile, Program, Run};
 
 use crate::exit::{Failure, Kind};
-use crate::view::{self, View};
+use crate::view;
 use crate::{output, profiles, started};
 
 /// The flags of every mode, and the program.
@@ -169,7 +170,9 @@ impl Recording<'_> {
     pub fn finish(self, runs: Vec<Run>) -> Result<ExitCode> {
         let args = self.args;
         let code = runs.first().map_or(0, |run| shell_code(run.exit));
-        for problem in runs.iter().flat_map(|run| &run.problems) {
+        // Runs of several processes often have the same ones.
+        let mut said = HashSet::new();
+        for problem in runs.iter().flat_map(|run| &run.problems).filter(|problem| said.insert(*problem)) {
             args.say(problem);
         }
         let profile = Profile { runs };
@@ -193,8 +196,7 @@ impl Recording<'_> {
             output::write(path, view::page(&views).as_bytes())?;
         }
         if summary {
-            let texts: Vec<String> = views.iter().map(View::terminal).collect();
-            output::print(&texts.join("\n"))?;
+            output::print(&view::terminal(&views))?;
         }
         if !args.no_summary {
             self.say_what_was_written();

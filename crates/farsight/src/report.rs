@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::view::{self, View};
+use crate::view;
 use crate::{browser, output};
 
 /// Show what profiles say
@@ -34,8 +34,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let views = view::of_files(&args.files, args.salvage)?;
     let json_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
     if !json_on_stdout {
-        let texts: Vec<String> = views.iter().map(View::terminal).collect();
-        output::print(&texts.join("\n"))?;
+        output::print(&view::terminal(&views))?;
     }
     if let Some(path) = &args.json {
         output::write_json(path, &view::document(&views))?;

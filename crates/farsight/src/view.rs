@@ -172,6 +172,44 @@ impl View {
     }
 }
 
+/// Idle runs that are shown on a terminal, of a program whose processes were followed.
+const IDLE_SHOWN_MAX: usize = 6;
+
+/// All views for the terminal. Of many idle runs, the first and those that used most CPU time.
+pub fn terminal(views: &[View]) -> String {
+    let cpu_ns = |view: &View| if let View::Idle(v) = view { Some(v.run.cpu_ns) } else { None };
+    let mut most: Vec<(u64, usize)> =
+        views.iter().enumerate().filter_map(|(i, v)| Some((cpu_ns(v)?, i))).skip(1).collect();
+    most.sort_by_key(|&(ns, i)| (std::cmp::Reverse(ns), i));
+    let hidden = most.split_off(most.len().min(IDLE_SHOWN_MAX - 1));
+    let is_hidden = |i: usize| hidden.iter().any(|h| h.1 == i);
+    let several = !most.is_empty();
+    let shown = views.iter().enumerate().filter(|(i, _)| !is_hidden(*i)).map(|(_, view)| match view {
+        View::Idle(v) if several => format!("{}\n{}", started_as(&v.run), view.terminal()),
+        _ => view.terminal(),
+    });
+    let mut text = shown.collect::<Vec<_>>().join("\n");
+    if !hidden.is_empty() {
+        let seconds = hidden.iter().map(|h| h.0).sum::<u64>() as f64 / 1e9;
+        text += &format!(
+            "\nand {} runs that used less CPU time, {seconds:.3} s together; the report page and the JSON have all\n",
+            hidden.len()
+        );
+    }
+    text
+}
+
+/// The command that a run is of, to tell it from others.
+fn started_as(run: &Run) -> String {
+    const WIDTH: usize = 100;
+    let command: String =
+        run.command.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match command.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("$ {}...", &command[..end]),
+        None => format!("$ {command}"),
+    }
+}
+
 /// One view's document as it is; several in a list.
 pub fn document(views: &[View]) -> Value {
     let mut documents: Vec<Value> = views.iter().map(View::json).collect();

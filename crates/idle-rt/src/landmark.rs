@@ -2,9 +2,10 @@
 //! executable, since nothing in here reads symbols.
 
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use preload::sys;
 use wire::idle::Landmark;
 
-/// Sorted by address; in shared memory, in the executable's own addresses.
+/// Sorted by address, in the executable's own addresses. Private memory, so that forked children have it too.
 static TABLE: AtomicPtr<Landmark> = AtomicPtr::new(core::ptr::null_mut());
 static LEN: AtomicUsize = AtomicUsize::new(0);
 static BIAS: AtomicUsize = AtomicUsize::new(0);
@@ -12,11 +13,18 @@ static BIAS: AtomicUsize = AtomicUsize::new(0);
 /// Takes the table in. Once, at start.
 ///
 /// # Safety
-/// `table` must point to `len` landmarks, sorted, that stay mapped and unchanged.
-pub unsafe fn install(table: *const Landmark, len: usize, bias: usize) {
+/// `table` must point to `len` landmarks, sorted.
+pub unsafe fn install(table: *const Landmark, len: usize, bias: usize) -> Result<(), &'static str> {
+    if len == 0 {
+        return Ok(());
+    }
+    let copy = sys::map_anonymous(len * size_of::<Landmark>()).map_err(|_| "no memory for landmarks")?;
+    // SAFETY: by contract; the copy is fresh memory, aligned to pages.
+    unsafe { copy.cast::<Landmark>().copy_from_nonoverlapping(table, len) };
     BIAS.store(bias, Relaxed);
-    TABLE.store(table.cast_mut(), Relaxed);
+    TABLE.store(copy.cast(), Relaxed);
     LEN.store(len, Release);
+    Ok(())
 }
 
 /// Whether there are any.

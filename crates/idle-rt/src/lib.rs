@@ -13,7 +13,8 @@
 //! # Rules
 //! - Those of `preload` and `sampler`: no heap, no locks, no panics, no symbols.
 //! - A thread's own state is changed under `Thread::busy`, so that its handler never finds it half done; what is
-//!   not claimed in a skipped sample is claimed by the next one.
+//!   not claimed in a skipped sample is claimed by the next one. A signal handler of the program may strike there and
+//!   wait, wake or lock: its hooks find the thread busy and stay out, too.
 //! - All results are in the shared arena, at any time complete enough to be read after `SIGKILL`.
 #![no_std]
 
@@ -26,6 +27,7 @@ pub mod logical;
 pub mod note;
 pub mod omp;
 pub mod ompt;
+mod process;
 mod publish;
 pub mod rayon;
 pub mod slot;
@@ -40,8 +42,8 @@ use logical::Found;
 use note::{DEPTH, Line, mark};
 use preload::arena::Arena;
 use preload::{
-    AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind, Wake,
-    WakeKind, process, sys, thread,
+    AfterFork, Ending, Executing, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind,
+    Wake, WakeKind, seat, sys, thread,
 };
 use sampler::regs::Regs;
 use sampler::trail::Trail;
@@ -204,7 +206,7 @@ impl Hooks for Idle {
             Ok(()) => true,
             Err("") => false,
             Err(reason) => {
-                process::complain(reason);
+                preload::process::complain(reason);
                 false
             }
         }
@@ -212,6 +214,9 @@ impl Hooks for Idle {
 
     fn thread_created(parent: &Thread<Local>) -> u64 {
         let local = parent.local();
+        if parent.is_busy() {
+            return 0;
+        }
         parent.busy(|| {
             let node = local.context(parent, Regs::here(), None);
             (u64::from(local.slot.index()) << 28 | u64::from(node.0) & ((1 << 28) - 1)) + 1
@@ -263,7 +268,7 @@ impl Hooks for Idle {
     }
 
     fn before_wait(thread: &Thread<Local>, wait: Wait) {
-        if !blocks(wait) {
+        if thread.is_busy() || !blocks(wait) {
             return;
         }
         let local = thread.local();
@@ -291,7 +296,7 @@ impl Hooks for Idle {
     fn after_wait(thread: &Thread<Local>, wait: Wait, _: Outcome) {
         let local = thread.local();
         let since = local.wait_start_ns.get();
-        if since == 0 {
+        if thread.is_busy() || since == 0 {
             return;
         }
         thread.busy(|| {
@@ -333,10 +338,20 @@ impl Hooks for Idle {
         }
     }
 
-    fn forked(_: Option<&Thread<Local>>) -> AfterFork {
-        total!(problems).fetch_or(problem::FORKED, Relaxed);
-        thread::for_each::<Self>(|thread| thread.local().sampler.forked());
-        AfterFork::Leave
+    fn keep_preload() -> bool {
+        seat::is_followed(idle::VARIABLE)
+    }
+
+    const LEADS: &'static core::ffi::CStr = idle::VARIABLE;
+
+    fn executing(program: Executing<'_>) {
+        if process::is_followed() {
+            process::executing(program);
+        }
+    }
+
+    fn forked(thread: Option<&Thread<Local>>) -> AfterFork {
+        process::forked(thread)
     }
 
     fn unloading(closed: bool) {
@@ -347,8 +362,7 @@ impl Hooks for Idle {
         if ending == Ending::Exec {
             total!(problems).fetch_or(problem::EXEC, Relaxed);
         }
-        // SAFETY: the header stays mapped.
-        unsafe { AtomicU32::from_ptr(&raw mut (*header()).ended) }.store(1, Relaxed);
+        process::ending(ending);
         thread::for_each::<Self>(|thread| thread.local().slot.count(&thread.local().sampler));
         if thread::refused() > 0 {
             total!(problems).fetch_or(problem::THREADS, Relaxed);
@@ -412,6 +426,9 @@ fn is_regular(fd: usize) -> bool {
 
 /// The thread lets an object go: the time that others have waited for it meanwhile is this path's doing.
 fn blame(thread: &Thread<Local>, object: usize) {
+    if thread.is_busy() {
+        return;
+    }
     let Some((number, ns)) = lock::charge(object) else { return };
     let local = thread.local();
     thread.busy(|| {
@@ -423,18 +440,24 @@ fn blame(thread: &Thread<Local>, object: usize) {
 }
 
 fn start() -> Result<(), &'static str> {
-    let fd = preload::seat::open(idle::VARIABLE).ok_or("")?;
+    let followed = seat::is_followed(idle::VARIABLE);
+    let fd = seat::open(idle::VARIABLE).ok_or("")?;
     let bytes = idle::FILE_BYTES as usize;
     ARENA.share(fd, bytes, idle::ARENA_OFFSET as usize).map_err(|_| "cannot map the shared file")?;
     sys::close(fd);
     let at = ARENA.base().cast::<Header>();
     HEADER.store(at, Relaxed);
-    // SAFETY: the file is at least a header long, and nobody else runs yet.
-    let header = unsafe { &mut *at };
-    if header.magic != idle::MAGIC || header.version != wire::VERSION || header.base != 0 {
+    // SAFETY: the file is at least a header long; the launcher has filled it in.
+    let Header { magic, version, base, .. } = unsafe { *at };
+    if magic != idle::MAGIC || version != wire::VERSION || base != 0 {
         return Err("the shared file is of another version");
     }
     let _ = sys::advise(ARENA.base(), bytes, libc::MADV_DONTDUMP);
+    if followed {
+        process::introduce();
+    }
+    // SAFETY: as above; nobody else runs yet, and the launcher has written all it will.
+    let header = unsafe { &mut *at };
     let backend = if header.timer_only == 1 { Backend::Timer } else { Backend::Perf };
     let chosen = sampler::install::<Idle>(Config { period_ns: header.period_ns, backend })?;
     if let Some(own) = module::find(start as *const () as u64) {
@@ -447,16 +470,14 @@ fn start() -> Result<(), &'static str> {
             bias = module.bias;
         }
     });
-    // SAFETY: the launcher wrote that many landmarks, sorted, at that place.
+    // SAFETY: the launcher wrote that many landmarks, sorted, at that place, and `landmarks` only afterwards.
     unsafe {
         let table = ARENA.base().add(idle::LANDMARKS_OFFSET as usize).cast();
-        landmark::install(table, header.landmarks as usize, bias);
+        landmark::install(table, header.landmarks as usize, bias)?;
     }
     lock::install()?;
     omp::install(header.libomp == 1);
     header.backend = chosen as u32;
-    header.start_ns = effort::clock_ns();
-    header.start_cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-    header.base = at as u64;
+    process::begin(header);
     Ok(())
 }

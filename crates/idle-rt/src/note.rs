@@ -72,6 +72,12 @@ impl Line {
         }
     }
 
+    /// Forgets the last line's nodes as well.
+    pub fn forget(&mut self) {
+        self.clear();
+        self.last_len = 0;
+    }
+
     /// Starts anew.
     pub fn clear(&mut self) {
         self.len = 0;

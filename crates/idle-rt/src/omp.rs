@@ -85,6 +85,21 @@ impl Stays {
         Self { list: [const { Cell::new(None) }; NESTED_MAX], len: Cell::new(0) }
     }
 
+    /// In a forked child: of the regions only those remain that the thread has met itself. None of another thread's.
+    pub fn forked(&self, is_own: bool) {
+        if !is_own {
+            self.len.set(0);
+        }
+        for place in &self.list {
+            place.set(
+                place.get().map(|stay| Stay {
+                    region: if stay.own { stay.region } else { core::ptr::null() },
+                    ..stay
+                }),
+            );
+        }
+    }
+
     fn push(&self, stay: Stay) {
         if let Some(place) = self.list.get(self.len.get()) {
             place.set(Some(stay));

@@ -55,6 +55,15 @@ impl State {
         }
     }
 
+    /// In a forked child, for each thread that was: libomp begins anew there.
+    pub fn forked(&self) {
+        self.level.set(0);
+        self.index.set(0);
+        self.waits.set(0);
+        self.region.set(core::ptr::null());
+        self.task.set(core::ptr::null());
+    }
+
     /// Whose frames are the logical callers of what the thread does, unless they are its own.
     pub fn creator(&self) -> Option<(u64, Met)> {
         let (kind, at) = match (self.task.get(), self.index.get()) {

@@ -20,6 +20,12 @@ pub fn modules(serial: u16) {
     }
 }
 
+/// In a forked child: nothing has been told yet.
+pub fn forked() {
+    PUBLISHED.store(0, Relaxed);
+    BUSY.store(false, Relaxed);
+}
+
 #[cold]
 #[inline(never)]
 fn publish() {

@@ -13,6 +13,11 @@ use wire::idle::{METRICS, Slot};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
+/// In a forked child: records are numbered anew.
+pub fn forked() {
+    COUNT.store(0, Relaxed);
+}
+
 /// Where a thread's record is.
 #[derive(Debug)]
 pub struct SlotRef(AtomicPtr<Slot>);
@@ -32,6 +37,11 @@ impl SlotRef {
     /// No record yet.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// In a forked child: the record is the parent's.
+    pub fn forget(&self) {
+        self.0.store(core::ptr::null_mut(), Relaxed);
     }
 
     /// A thread begins; makes the record if there is none. `false` without memory.

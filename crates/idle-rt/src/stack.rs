@@ -4,7 +4,8 @@
 //! frame takes almost half. And a hook may be called near the end of a thread's small stack. Following a task to its
 //! creator takes more than that.
 //!
-//! One per thread: a handler that finds its thread busy stays out (`Thread::busy`), so the two uses never nest.
+//! One per thread: whoever finds its thread busy stays out (`Thread::busy`), our handler and hooks that the program's own
+//! handlers call alike, so that uses never nest. (A handler of the program that strikes meanwhile runs on this stack.)
 
 use core::arch::asm;
 use core::cell::UnsafeCell;

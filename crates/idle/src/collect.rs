@@ -11,27 +11,48 @@
 //! What the program's end cut off is completed here: efforts that working threads had not claimed yet, the last
 //! interval in which nobody worked, waits that never ended.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use profile::idle::{Chord, Context, FrameKind, Holder, Idle, Line, Lock};
 use symbols::Object;
-use wire::idle::{BLOCKED, COUNT, CPU, EFFORT_BITS, IDLE, Node, chord, mark, problem, task};
+use wire::idle::{BLOCKED, COUNT, CPU, EFFORT_BITS, IDLE, Node, chord, ended, mark, problem, task};
 
 use crate::names::Names;
-use crate::records::{File, Head, RecordError, Tree};
+use crate::records::{Executed, File, Head, RecordError, Tree};
 
 /// What the launcher knows of the run.
 pub struct Ran<'a> {
     /// Path of the executable.
     pub program: &'a str,
-    /// `CLOCK_MONOTONIC` when it was started.
-    pub started_ns: u64,
-    /// Wall-clock time until it had ended.
-    pub wall_ns: u64,
-    /// User and system time.
-    pub cpu_ns: u64,
+    /// Who it was.
+    pub process: Process,
     /// Opens an executable or library.
-    pub open: &'a dyn Fn(&str) -> Option<Object>,
+    pub open: &'a dyn Fn(&str) -> Option<Arc<Object>>,
+}
+
+/// What the launcher knows of a process. Times are of `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, Copy)]
+pub enum Process {
+    /// The one that it started.
+    First {
+        /// When.
+        started_ns: u64,
+        /// Wall-clock time until it had ended.
+        wall_ns: u64,
+        /// User and system time. `None` where it would be that of other processes too, which have profiles of their own:
+        /// the runtime says how much it was.
+        cpu_ns: Option<u64>,
+    },
+    /// A followed one, or the first before it executed another program: begins where the runtime began in it, and ends
+    /// where the runtime says it did.
+    Followed {
+        /// When it had certainly ended, or was looked at last.
+        ended_ns: u64,
+        /// Whether the program that it executed in its place has a profile of its own.
+        replaced: bool,
+    },
 }
 
 /// What became of it.
@@ -41,15 +62,58 @@ pub struct Collected {
     pub idle: Idle,
     /// What is missing or doubtful, one sentence each.
     pub problems: Vec<String>,
+    /// `CLOCK_MONOTONIC` when it began.
+    pub started_ns: u64,
+    /// CPU time of all threads.
+    pub cpu_ns: u64,
+    /// Programs that it executed, or meant to; of a process that was followed.
+    pub executed: Vec<Executed>,
+}
+
+/// Time by which a process may be seen after it was said to have ended, by other threads than the one that ended it.
+const AFTER_END_NS: u64 = 5_000_000;
+
+/// When a process began and ended, and what CPU time it had used.
+struct Life {
+    started_ns: u64,
+    /// ns since the runtime began.
+    end_ns: u64,
+    /// As `Process::First` says it.
+    cpu_ns: Option<u64>,
+}
+
+impl Life {
+    /// Of a process as it is known to the launcher and to the runtime. The head is made to begin with the runtime if the
+    /// process does.
+    fn new(head: &mut Head, trees: &[Tree], process: Process) -> Life {
+        let last_seen_ns = trees.iter().map(|t| t.claimed_ns).fold(head.now_ns, u64::max);
+        let end_is_known = head.ended != ended::NO && last_seen_ns <= head.end_ns + AFTER_END_NS;
+        let own_cpu_ns = end_is_known
+            .then(|| head.start_cpu_ns + head.end_cpu_ns.saturating_sub(head.start_process_cpu_ns));
+        match process {
+            Process::First { started_ns, wall_ns, cpu_ns } => Life {
+                started_ns,
+                end_ns: (started_ns + wall_ns).saturating_sub(head.start_ns).max(last_seen_ns),
+                cpu_ns: cpu_ns.or(own_cpu_ns),
+            },
+            Process::Followed { ended_ns, .. } => {
+                let cpu_ns = own_cpu_ns.map(|ns| ns - head.start_cpu_ns);
+                head.start_cpu_ns = 0;
+                let bound_ns = ended_ns.saturating_sub(head.start_ns);
+                let end_ns = if end_is_known { head.end_ns } else { bound_ns };
+                Life { started_ns: head.start_ns, end_ns: end_ns.max(last_seen_ns), cpu_ns }
+            }
+        }
+    }
 }
 
 /// Reads the shared file of a run that has ended.
 pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
     let file = File::open(bytes)?;
-    let head = file.head();
+    let mut head = file.head();
     let mut trees = file.trees();
-    let end_ns = (ran.started_ns + ran.wall_ns).saturating_sub(head.start_ns).max(head.now_ns);
-    let (nobody_ns, mut preempted_ns) = complete(&head, &mut trees, end_ns, ran.cpu_ns);
+    let Life { started_ns, end_ns, cpu_ns } = Life::new(&mut head, &trees, ran.process);
+    let (nobody_ns, mut preempted_ns) = complete(&head, &mut trees, end_ns, cpu_ns.unwrap_or(0));
     let mut builder = Builder {
         names: Names::new(ran.program, file.modules(), ran.open),
         contexts: Vec::new(),
@@ -60,11 +124,11 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
         blame: FxHashMap::default(),
         trees: &trees,
     };
-    preempted_ns += builder.start_up(&head, ran);
+    preempted_ns += builder.start_up(&head, started_ns);
     for tree in 0..trees.len() {
         builder.tree(tree, end_ns);
     }
-    let mut problems = problems(&head, &trees, ran);
+    let mut problems = problems(&head, &trees, ran.process);
     let mut locks = builder.locks(&file, end_ns);
     locks.sort_by_key(|l| std::cmp::Reverse(l.wait_ns));
     let sum = |f: fn(&Tree) -> u64| trees.iter().map(f).sum::<u64>();
@@ -90,7 +154,7 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
             _ => "none",
         }
         .into(),
-        span_ns: end_ns + head.start_ns.saturating_sub(ran.started_ns),
+        span_ns: end_ns + head.start_ns.saturating_sub(started_ns),
         nobody_ns,
         preempted_ns,
         threads: head.threads,
@@ -103,7 +167,7 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
         lines,
         locks,
     };
-    Ok(Collected { idle, problems })
+    Ok(Collected { idle, problems, started_ns, cpu_ns: cpu + head.start_cpu_ns, executed: file.executed() })
 }
 
 /// Completes what the end cut off. The core time in which nobody worked, and that which others had.
@@ -146,7 +210,7 @@ fn complete(head: &Head, trees: &mut [Tree], end_ns: u64, cpu_ns: u64) -> (u64, 
     (nobody, preempted)
 }
 
-fn problems(head: &Head, trees: &[Tree], ran: &Ran<'_>) -> Vec<String> {
+fn problems(head: &Head, trees: &[Tree], process: Process) -> Vec<String> {
     let mut found = Vec::new();
     let bits = head.problems;
     let refused: u64 = trees.iter().map(|t| t.refused).sum();
@@ -159,7 +223,8 @@ fn problems(head: &Head, trees: &[Tree], ran: &Ran<'_>) -> Vec<String> {
     if bits & problem::THREADS != 0 {
         found.push("some threads found no place and are not part of this profile".into());
     }
-    if bits & problem::EXEC != 0 {
+    let replaced = matches!(process, Process::Followed { replaced: true, .. });
+    if bits & problem::EXEC != 0 && !replaced {
         found.push("the program executed another one in its place: only the time before is known".into());
     }
     if head.backend == 2 {
@@ -174,14 +239,15 @@ fn problems(head: &Head, trees: &[Tree], ran: &Ran<'_>) -> Vec<String> {
         found.push(format!("{cut} of {samples} call paths end before the start of their thread"));
     }
     let known: u64 = trees.iter().map(|t| t.cpu_ns).sum::<u64>() + head.start_cpu_ns;
-    if ran.cpu_ns > 0
-        && known.abs_diff(ran.cpu_ns) * 20 > ran.cpu_ns
-        && known.abs_diff(ran.cpu_ns) > 20_000_000
+    if let Process::First { cpu_ns: Some(cpu_ns), .. } = process
+        && cpu_ns > 0
+        && known.abs_diff(cpu_ns) * 20 > cpu_ns
+        && known.abs_diff(cpu_ns) > 20_000_000
     {
         found.push(format!(
             "the threads seen used {} ms of CPU time, the process with its children {} ms",
             known / 1_000_000,
-            ran.cpu_ns / 1_000_000
+            cpu_ns / 1_000_000
         ));
     }
     found
@@ -233,8 +299,11 @@ impl Builder<'_> {
     }
 
     /// Time before the runtime began: the dynamic linker and other libraries' constructors. What of it others had.
-    fn start_up(&mut self, head: &Head, ran: &Ran<'_>) -> i64 {
-        let before = head.start_ns.saturating_sub(ran.started_ns);
+    fn start_up(&mut self, head: &Head, started_ns: u64) -> i64 {
+        let before = head.start_ns.saturating_sub(started_ns);
+        if before == 0 {
+            return 0;
+        }
         let cpu = head.start_cpu_ns.min(before);
         let frame = self.names.mark(FrameKind::Other, "<start-up>");
         let context = self.child(None, frame, Chord::Both);

@@ -122,13 +122,15 @@ pub struct Wanted {
     pub timer_only: bool,
     /// libomp stands in for libgomp.
     pub libomp: bool,
+    /// The landmarks are there already: the runtime need not wait for them.
+    pub go: bool,
 }
 
 /// The beginning of the shared file, for the runtime to find.
 pub fn prepare(wanted: &Wanted, landmarks: &[Landmark]) -> Vec<u8> {
     use std::mem::offset_of;
-    use wire::idle::{ARENA_OFFSET, Header, LANDMARKS_OFFSET, MAGIC};
-    let mut file = vec![0; ARENA_OFFSET as usize];
+    use wire::idle::{Header, LANDMARKS_OFFSET, MAGIC};
+    let mut file = vec![0; LANDMARKS_OFFSET as usize];
     let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
     put(offset_of!(Header, magic), &MAGIC.to_le_bytes());
     put(offset_of!(Header, version), &wire::VERSION.to_le_bytes());
@@ -137,12 +139,20 @@ pub fn prepare(wanted: &Wanted, landmarks: &[Landmark]) -> Vec<u8> {
     put(offset_of!(Header, timer_only), &u32::from(wanted.timer_only).to_le_bytes());
     put(offset_of!(Header, libomp), &u64::from(wanted.libomp).to_le_bytes());
     put(offset_of!(Header, landmarks), &(landmarks.len() as u32).to_le_bytes());
-    for (i, l) in landmarks.iter().enumerate() {
-        let at = LANDMARKS_OFFSET as usize + i * size_of::<Landmark>();
-        put(at + offset_of!(Landmark, start), &l.start.to_le_bytes());
-        put(at + offset_of!(Landmark, end), &l.end.to_le_bytes());
-        put(at + offset_of!(Landmark, kind), &l.kind.to_le_bytes());
-        put(at + offset_of!(Landmark, register), &l.register.to_le_bytes());
-    }
+    put(offset_of!(Header, go), &u32::from(wanted.go).to_le_bytes());
+    file.extend(landmark_bytes(landmarks));
     file
+}
+
+/// Landmarks as the runtime finds them in the file.
+pub fn landmark_bytes(landmarks: &[Landmark]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(landmarks));
+    for l in landmarks {
+        bytes.extend(l.start.to_le_bytes());
+        bytes.extend(l.end.to_le_bytes());
+        bytes.extend(l.kind.to_le_bytes());
+        bytes.extend(l.register.to_le_bytes());
+        bytes.extend(l.reserved.to_le_bytes());
+    }
+    bytes
 }

@@ -17,6 +17,6 @@ mod landmarks;
 mod names;
 mod records;
 
-pub use collect::{Collected, Ran, collect};
-pub use landmarks::{Landmarks, Wanted, landmarks, prepare};
-pub use records::RecordError;
+pub use collect::{Collected, Process, Ran, collect};
+pub use landmarks::{Landmarks, Wanted, landmark_bytes, landmarks, prepare};
+pub use records::{Executed, Introduced, RecordError, introduced};

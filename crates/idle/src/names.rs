@@ -72,7 +72,7 @@ pub(crate) struct Names<'a> {
     program: &'a str,
     modules: HashMap<u32, Loaded>,
     objects: HashMap<String, Option<Arc<Object>>>,
-    open: &'a dyn Fn(&str) -> Option<Object>,
+    open: &'a dyn Fn(&str) -> Option<Arc<Object>>,
     places: HashMap<(u32, u64), Place>,
     loops: HashMap<(String, u64), Arc<Vec<Loop>>>,
     pub frames: Vec<Frame>,
@@ -83,7 +83,7 @@ impl<'a> Names<'a> {
     pub fn new(
         program: &'a str,
         modules: Vec<Loaded>,
-        open: &'a dyn Fn(&str) -> Option<Object>,
+        open: &'a dyn Fn(&str) -> Option<Arc<Object>>,
     ) -> Names<'a> {
         Names {
             program,
@@ -151,7 +151,7 @@ impl<'a> Names<'a> {
         };
         let path = if module.path.is_empty() { self.program.to_owned() } else { module.path.clone() };
         let open = self.open;
-        let object = self.objects.entry(path.clone()).or_insert_with(|| open(&path).map(Arc::new)).clone();
+        let object = self.objects.entry(path.clone()).or_insert_with(|| open(&path)).clone();
         let Some(object) = object else {
             let file = path.rsplit('/').next().unwrap_or(&path).to_owned();
             let number = self.number(Frame { name: format!("[{file}]"), object: path, ..Frame::default() });

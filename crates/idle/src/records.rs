@@ -4,7 +4,10 @@
 //! in a list longer than any that the runtime makes, ends the reading there.
 
 use std::mem::offset_of;
-use wire::idle::{self, CHUNKS, FIRST_CHUNK, Header, Lock, METRICS, Module, Node, Slot};
+use wire::idle::{
+    self, CHUNKS, COMMAND_BYTES, COMMAND_OFFSET, Executed as ExecutedRecord, FIRST_CHUNK, Header, Lock,
+    METRICS, Module, Node, PROGRAM_BYTES, PROGRAM_OFFSET, Slot, executed,
+};
 
 /// Records of one kind at most.
 const RECORDS_MAX: usize = 1 << 20;
@@ -55,6 +58,52 @@ pub(crate) struct Head {
     pub threads: u64,
     pub backend: u32,
     pub problems: u64,
+    pub ended: u32,
+    pub end_ns: u64,
+    pub end_cpu_ns: u64,
+    pub start_process_cpu_ns: u64,
+}
+
+/// A program that the profiled one has executed, or meant to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Executed {
+    /// Its path as it was given.
+    pub path: Vec<u8>,
+    /// To be looked for in `PATH`.
+    pub searched: bool,
+    /// Its environment did not lead to us, so that it was not profiled.
+    pub cut_off: bool,
+}
+
+/// What a process that is followed says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduced {
+    /// Path of the executable.
+    pub program: Vec<u8>,
+    /// Its arguments, its own name first.
+    pub command: Vec<Vec<u8>>,
+    /// `CLOCK_MONOTONIC` when its profile began; 0 before.
+    pub started_ns: u64,
+}
+
+/// Who a process is that is followed, by the first page of its file or all of it; `None` before it has said so.
+pub fn introduced(bytes: &[u8]) -> Option<Introduced> {
+    let file = File { bytes, base: 0 };
+    let text = |offset: u64, most: usize, len: u32| {
+        let at = offset as usize;
+        bytes.get(at..at + (len as usize).min(most)).unwrap_or_default()
+    };
+    if field!(file, 0, Header.asked, u32) == 0 {
+        return None;
+    }
+    let program = text(PROGRAM_OFFSET, PROGRAM_BYTES, field!(file, 0, Header.program_len, u32));
+    let command = text(COMMAND_OFFSET, COMMAND_BYTES, field!(file, 0, Header.command_len, u32));
+    let command = command.strip_suffix(&[0]).unwrap_or(command);
+    Some(Introduced {
+        program: program.to_vec(),
+        command: command.split(|b| *b == 0).map(<[u8]>::to_vec).collect(),
+        started_ns: field!(file, 0, Header.start_ns, u64),
+    })
 }
 
 /// One thread's record with its nodes.
@@ -122,7 +171,26 @@ impl<'a> File<'a> {
             threads: field!(self, 0, Header.threads, u64),
             backend: field!(self, 0, Header.backend, u32),
             problems: field!(self, 0, Header.problems, u64),
+            ended: field!(self, 0, Header.ended, u32),
+            end_ns: field!(self, 0, Header.end_ns, u64),
+            end_cpu_ns: field!(self, 0, Header.end_cpu_ns, u64),
+            start_process_cpu_ns: field!(self, 0, Header.start_process_cpu_ns, u64),
         }
+    }
+
+    pub fn executed(&self) -> Vec<Executed> {
+        let records = self.list(field!(self, 0, Header.executed, u64), offset_of!(ExecutedRecord, next));
+        let found = records.into_iter().map(|at| {
+            let len = (field!(self, at, ExecutedRecord.path_len, u32) as usize).min(256);
+            let path = at as usize + offset_of!(ExecutedRecord, path);
+            let flags = field!(self, at, ExecutedRecord.flags, u32);
+            Executed {
+                path: self.bytes.get(path..path + len).unwrap_or_default().to_vec(),
+                searched: flags & executed::SEARCHED != 0,
+                cut_off: flags & executed::CUT_OFF != 0,
+            }
+        });
+        found.collect()
     }
 
     /// Offsets of a list's records.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use analyse::idle::{Classes, IdleAnalysis, analyse};
@@ -32,7 +33,7 @@ fn profiled() -> (Idle, IdleAnalysis) {
         follow: false,
     };
     let image = idle::prepare(
-        &idle::Wanted { cores: 2, period_ns: 1_000_000, timer_only: false, libomp: false },
+        &idle::Wanted { cores: 2, period_ns: 1_000_000, timer_only: false, libomp: false, go: true },
         &landmarks.list,
     );
     let (mut running, _) = preload.start(&|shared| shared.put_bytes(0, &image)).expect("it starts");
@@ -44,9 +45,9 @@ fn profiled() -> (Idle, IdleAnalysis) {
     };
     assert_eq!(usage.ended.shell_code(), 0);
     let path = program.to_string_lossy().into_owned();
-    let open = |path: &str| symbols::fs::open(path).ok();
-    let ran =
-        idle::Ran { program: &path, started_ns, wall_ns: usage.wall_ns, cpu_ns: usage.cpu_ns, open: &open };
+    let open = |path: &str| symbols::fs::open(path).ok().map(Arc::new);
+    let process = idle::Process::First { started_ns, wall_ns: usage.wall_ns, cpu_ns: Some(usage.cpu_ns) };
+    let ran = idle::Ran { program: &path, process, open: &open };
     let idle = idle::collect(running.shared().bytes(), &ran).expect("the runtime ran").idle;
     let analysis = analyse(&idle, &Classes::default());
     (idle, analysis)

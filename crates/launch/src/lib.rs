@@ -27,6 +27,7 @@ pub mod seats;
 mod start;
 mod stranger;
 mod tracee;
+pub mod watch;
 
 pub use ended::{Ended, Usage};
 pub use error::LaunchError;

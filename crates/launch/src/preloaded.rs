@@ -228,6 +228,11 @@ fn anonymous_file(bytes: &[u8]) -> Result<OwnedFd, LaunchError> {
     Ok(file.into())
 }
 
+/// Why our library would not be in a program that is executed by this name.
+pub fn refused(name: &OsStr) -> Option<LaunchError> {
+    check(&find(name).ok()?).err()
+}
+
 /// Refuses what would run without our library.
 fn check(program: &Path) -> Result<(), LaunchError> {
     let unreadable = |e| LaunchError::NotExecutable(program.to_owned(), e);

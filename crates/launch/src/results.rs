@@ -2,10 +2,12 @@
 
 use crate::error::{LaunchError, os};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU32;
 
 /// A sparse anonymous file, mapped here for reading once the program runs.
 pub struct Results {
-    fd: OwnedFd,
+    /// `None` once nobody is to open it any more.
+    fd: Option<OwnedFd>,
     base: *const u8,
     bytes: usize,
 }
@@ -40,7 +42,7 @@ impl Results {
         if base == libc::MAP_FAILED {
             return Err(os("map shared memory"));
         }
-        Ok(Results { fd, base: base.cast(), bytes: bytes as usize })
+        Ok(Results { fd: Some(fd), base: base.cast(), bytes: bytes as usize })
     }
 
     /// The memory as the structure that the runtime sees, while the program runs and afterwards.
@@ -52,7 +54,54 @@ impl Results {
     }
 
     pub(crate) fn fd(&self) -> i32 {
-        self.fd.as_raw_fd()
+        self.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// Closes the descriptor: whoever has the memory keeps it, and so do we.
+    pub(crate) fn close(&mut self) {
+        self.fd = None;
+    }
+
+    /// A word that the program may be writing at this moment.
+    pub fn word(&self, offset: u64) -> &AtomicU32 {
+        let at = offset as usize;
+        assert!(at + 4 <= self.bytes && at.is_multiple_of(4));
+        // SAFETY: inside the mapping, aligned, and valid for any bits.
+        unsafe { AtomicU32::from_ptr(self.base.add(at).cast_mut().cast()) }
+    }
+
+    /// A copy of what has been written so far, up to the last page that was touched, while the program goes on writing. The
+    /// first page is copied last.
+    pub fn snapshot(&self) -> Vec<u8> {
+        const PAGE: usize = 4096;
+        let mut copy = Vec::new();
+        // SAFETY: no memory is involved.
+        let seek = |from: usize, what| unsafe { libc::lseek(self.fd(), from as libc::off_t, what) };
+        let mut at = 0;
+        while let Ok(start) = usize::try_from(seek(at, libc::SEEK_DATA)) {
+            let end = usize::try_from(seek(start, libc::SEEK_HOLE)).unwrap_or(self.bytes).min(self.bytes);
+            if end <= start {
+                break;
+            }
+            copy.resize(end, 0);
+            self.read_into(start, &mut copy[start..end]);
+            at = end;
+        }
+        if copy.len() >= PAGE {
+            self.read_into(0, &mut copy[..PAGE]);
+        }
+        copy
+    }
+
+    /// Copies by the kernel: others may write meanwhile.
+    fn read_into(&self, mut at: usize, mut to: &mut [u8]) {
+        while !to.is_empty() {
+            // SAFETY: a live slice.
+            let n = unsafe { libc::pread(self.fd(), to.as_mut_ptr().cast(), to.len(), at as libc::off_t) };
+            let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else { break };
+            to = &mut to[n..];
+            at += n;
+        }
     }
 
     /// A second descriptor for the memory, numbered 3 or above: the one that the program's image is mapped with.

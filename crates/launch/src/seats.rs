@@ -7,7 +7,9 @@ use crate::error::LaunchError;
 use crate::results::Results;
 use crate::stranger::Stranger;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::*;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::time::Duration;
 use wire::seats::{LOBBY_MARK, Lobby, SEATS_MAX};
 
 /// Seats ahead of those that were taken.
@@ -84,6 +86,22 @@ impl Seats {
         Ok(guests)
     }
 
+    /// How often somebody has called so far.
+    pub fn calls(&self) -> u32 {
+        self.lobby().calls.load(Acquire)
+    }
+
+    /// Sleeps until somebody calls, at most this long; not at all if somebody has since there were `seen` calls.
+    pub fn wait(&self, seen: u32, longest: Duration) {
+        let time = libc::timespec {
+            tv_sec: longest.as_secs() as libc::time_t,
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        let word = self.lobby().calls.as_ptr();
+        // SAFETY: both are live.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, seen, &raw const time) };
+    }
+
     /// Nobody else is taken in. How many found no seat.
     pub fn close(&mut self) -> u32 {
         self.lobby().closed.store(1, Release);
@@ -97,7 +115,29 @@ impl Guest {
         self.process.pid() as u32
     }
 
+    /// Its memory.
+    pub fn shared(&self) -> &Results {
+        &self.shared
+    }
+
+    /// What becomes ready to read when it ends; `None` if it has.
+    pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
+        self.process.end()
+    }
+
+    /// It has ended: its memory stays, the descriptors go.
+    pub fn ended(&mut self) {
+        self.process.forget();
+        self.shared.close();
+    }
+
     pub(crate) fn split(self) -> (Stranger, Results) {
         (self.process, self.shared)
     }
+}
+
+/// Wakes who sleeps on a word of shared memory.
+pub fn wake(word: &AtomicU32) {
+    // SAFETY: the word is live.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }

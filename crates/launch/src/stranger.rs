@@ -1,7 +1,7 @@
 //! A process that is not our child: who it is, and when it has ended. How it ended nobody tells.
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,6 +35,16 @@ impl Stranger {
         let words = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let words = words.strip_suffix(&[0]).unwrap_or_default();
         words.split(|b| *b == 0).map(|w| OsString::from_vec(w.to_vec())).collect()
+    }
+
+    /// What becomes ready to read when it ends; `None` if it has.
+    pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
+        self.process.as_ref().map(AsFd::as_fd)
+    }
+
+    /// It has ended.
+    pub(crate) fn forget(&mut self) {
+        self.process = None;
     }
 
     /// Waits for its end, at most this long; whether it has come.

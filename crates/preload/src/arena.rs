@@ -11,7 +11,7 @@
 //! ends the program, `SIGKILL` included, leaves the data behind. Positions in it are offsets from `base`.
 //!
 //! Never: freed piecemeal, moved, or used by a forked child (the child must not write into the parent's file;
-//! `process` cuts it off).
+//! `process` cuts it off), unless that has a file of its own ([`Arena::share_anew`]).
 
 use crate::sys;
 use core::alloc::Layout;
@@ -50,6 +50,19 @@ impl Arena {
         sys::truncate(fd, bytes)?;
         let base = sys::map_shared(fd, bytes)?;
         self.adopt(base, bytes, header)
+    }
+
+    /// In a forked child: the memory becomes that of file `fd`, at the same address; nothing is taken of it yet but the
+    /// header.
+    ///
+    /// # Safety
+    /// The arena is over a file of `bytes`, and nothing that was taken from it is used any more.
+    pub unsafe fn share_anew(&self, fd: i32, bytes: usize, header: usize) -> sys::Result<()> {
+        sys::truncate(fd, bytes)?;
+        // SAFETY: replaces our own mapping of this length, of which nobody uses anything, by contract.
+        unsafe { sys::map_shared_at(self.base(), fd, bytes) }?;
+        self.used.store(header, Relaxed);
+        Ok(())
     }
 
     fn adopt(&self, base: *mut u8, bytes: usize, used: usize) -> sys::Result<()> {

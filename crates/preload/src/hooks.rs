@@ -210,6 +210,17 @@ pub enum Ending {
     Exec,
 }
 
+/// A program that is about to be executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Executing<'a> {
+    /// Its path as it was given.
+    pub path: &'a [u8],
+    /// Whether it is looked for in `PATH`.
+    pub searched: bool,
+    /// Whether its environment leads to us as ours did, as far as that is known.
+    pub led: bool,
+}
+
 /// What becomes of a forked child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFork {
@@ -279,6 +290,11 @@ pub trait Hooks: Sized + 'static {
     fn forked(thread: Option<&Thread<Self::Local>>) -> AfterFork {
         AfterFork::Leave
     }
+    /// Another program is about to be executed: by this process, by a `vfork` child of it (in its parent's memory), or by
+    /// `posix_spawn`. It may not come to that.
+    fn executing(program: Executing<'_>) {}
+    /// The environment variable by which executed programs find us; see [`Executing::led`].
+    const LEADS: &'static core::ffi::CStr = c"";
     /// A shared library has been unloaded (`closed`) or is about to be.
     fn unloading(closed: bool) {}
     /// The image is about to end. May come more than once, from any thread, while others run.

@@ -58,8 +58,9 @@ macro_rules! interpose_exec {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
-                extern "C" fn before() -> Ptr {
+                extern "C" fn before(first: Ptr, second: Ptr, third: Ptr) -> Ptr {
                     static SLOT: $crate::real::Slot = $crate::real::Slot::new();
+                    $crate::process::executing::<$hooks>(stringify!($name), [first, second, third]);
                     $crate::process::ending::<$hooks>($crate::Ending::Exec);
                     const NAME: &core::ffi::CStr =
                         match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -68,7 +69,8 @@ macro_rules! interpose_exec {
                         };
                     SLOT.get(NAME)
                 }
-                // rsp is 8 off a multiple of 16 here; seven pushes make it right for the call.
+                // rsp is 8 off a multiple of 16 here; seven pushes make it right for the call. The arguments are still
+                // in their registers.
                 core::arch::naked_asm!(
                     ".cfi_startproc",
                     "push rdi", ".cfi_adjust_cfa_offset 8",

@@ -35,6 +35,7 @@ mod tls;
 pub mod wrap;
 
 pub use hooks::{
-    AfterFork, Ending, Hooks, Interest, Lock, LockKind, Origin, Outcome, Wait, WaitKind, Wake, WakeKind,
+    AfterFork, Ending, Executing, Hooks, Interest, Lock, LockKind, Origin, Outcome, Wait, WaitKind, Wake,
+    WakeKind,
 };
 pub use thread::Thread;

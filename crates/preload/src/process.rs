@@ -13,7 +13,8 @@
 //! `_Exit`, `quick_exit`, `abort` and `exec*`, and from `syscall(SYS_exit_group)`. A fatal signal or an ending
 //! inside libc reaches nobody: runtimes that must not lose data then keep it in a shared arena.
 
-use crate::hooks::{AfterFork, Ending, Hooks};
+use crate::abi::Ptr;
+use crate::hooks::{AfterFork, Ending, Executing, Hooks};
 use crate::{env, errno, real, sys, thread};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -85,6 +86,47 @@ pub fn ending<H: Hooks>(ending: Ending) {
     if STATE.load(Acquire) == ACTIVE && sys::getpid() == PID.load(Relaxed) {
         errno::preserve(|| H::ending(ending));
     }
+}
+
+/// An `exec` function was called, with these first arguments.
+pub fn executing<H: Hooks>(function: &str, [first, second, third]: [Ptr; 3]) {
+    let own = env::array().cast_const().cast();
+    let (path, environment) = match function {
+        "execve" | "execvpe" => (first, third.cast_const().cast()),
+        "execv" | "execvp" | "execl" | "execlp" => (first, own),
+        // Its environment stands behind the arguments.
+        "execle" => (first, ptr::null()),
+        "execveat" => (second, ptr::null()),
+        _ => return,
+    };
+    // SAFETY: the program calls the function of that name with arguments of its types.
+    unsafe { will_execute::<H>(path, function.contains('p'), environment) };
+}
+
+/// A program is about to be executed; `environment` is null where it is not known.
+///
+/// # Safety
+/// `path` must be a terminated string, `environment` null or an array of such that ends with null.
+pub unsafe fn will_execute<H: Hooks>(path: Ptr, searched: bool, environment: *const *const libc::c_char) {
+    if path.is_null() || !active() {
+        return;
+    }
+    // SAFETY: by contract.
+    let path = unsafe { sys::c_bytes(path.cast()) };
+    let led = H::LEADS.is_empty() || environment.is_null() || {
+        let mut at = environment;
+        let mut found = false;
+        // SAFETY: by contract; stops at the terminating null.
+        unsafe {
+            while !(*at).is_null() && !found {
+                let entry = sys::c_bytes(*at);
+                found = entry.strip_prefix(H::LEADS.to_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+                at = at.add(1);
+            }
+        }
+        found
+    };
+    errno::preserve(|| H::executing(Executing { path, searched, led }));
 }
 
 fn mark_here() {

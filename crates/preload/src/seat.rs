@@ -46,6 +46,15 @@ pub fn open_forked() -> Option<i32> {
     take()
 }
 
+/// Makes the launcher look now.
+pub fn call() {
+    // SAFETY: as in `take`.
+    if let Some(lobby) = unsafe { LOBBY.load(Acquire).as_ref() } {
+        lobby.calls.fetch_add(1, AcqRel);
+        sys::futex_wake(&lobby.calls);
+    }
+}
+
 /// The variable's value, which its terminating zero follows.
 fn value(variable: &CStr) -> Option<&'static [u8]> {
     // SAFETY: before `main`, in the only thread, nobody changes the environment.

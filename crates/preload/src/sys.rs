@@ -4,7 +4,9 @@
 //! signal handlers, between `vfork` and `exec`, and before libc has started.
 
 use core::arch::asm;
+use core::ffi::CStr;
 use core::ptr;
+use core::sync::atomic::AtomicU32;
 
 /// A failed system call: the positive error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,66 @@ pub fn map_shared(fd: i32, bytes: usize) -> Result<*mut u8> {
     let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as usize;
     // SAFETY: as in `map_anonymous`; touching pages past the end of the file is the caller's concern.
     unsafe { raw(libc::SYS_mmap, [0, bytes, prot, flags, fd as usize, 0]) }.map(|p| p as *mut u8)
+}
+
+/// The first `bytes` of file `fd` in the place of what is at `start`.
+///
+/// # Safety
+/// The range must be a mapping of ours that nothing refers to.
+pub unsafe fn map_shared_at(start: *mut u8, fd: i32, bytes: usize) -> Result<()> {
+    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
+    // SAFETY: by contract.
+    unsafe { raw(libc::SYS_mmap, [start as usize, bytes, prot, flags, fd as usize, 0]) }.map(drop)
+}
+
+/// Sleeps while `word` (in memory that processes share) is `value`, at most `ns`; may wake early.
+pub fn futex_wait(word: &AtomicU32, value: u32, ns: u64) {
+    let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    let args = [
+        core::ptr::from_ref(word) as usize,
+        libc::FUTEX_WAIT as usize,
+        value as usize,
+        &raw const time as usize,
+        0,
+        0,
+    ];
+    // SAFETY: both are live.
+    let _ = unsafe { raw(libc::SYS_futex, args) };
+}
+
+/// Wakes who sleeps on `word`.
+pub fn futex_wake(word: &AtomicU32) {
+    let args = [core::ptr::from_ref(word) as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0];
+    // SAFETY: the word is live.
+    let _ = unsafe { raw(libc::SYS_futex, args) };
+}
+
+/// Reads a file into `to`, as much as there is room for. The number of bytes.
+pub fn read_into(path: &CStr, to: &mut [u8]) -> usize {
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: a terminated path.
+    let Ok(fd) = (unsafe { raw(libc::SYS_open, [path.as_ptr() as usize, flags, 0, 0, 0, 0]) }) else {
+        return 0;
+    };
+    let mut done = 0;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the buffer is a live slice.
+        match unsafe { raw(libc::SYS_read, [fd, rest.as_mut_ptr() as usize, rest.len(), 0, 0, 0]) } {
+            Ok(n) if n > 0 => done += n,
+            Err(Errno(libc::EINTR)) => {}
+            _ => break,
+        }
+    }
+    close(fd as i32);
+    done
+}
+
+/// Where a link leads, into `to`. The number of bytes; 0 if it is none.
+pub fn read_link(path: &CStr, to: &mut [u8]) -> usize {
+    let args = [path.as_ptr() as usize, to.as_mut_ptr() as usize, to.len(), 0, 0, 0];
+    // SAFETY: a terminated path and a live slice.
+    unsafe { raw(libc::SYS_readlink, args) }.unwrap_or(0)
 }
 
 /// Gives back memory of `map_anonymous` or `map_shared`.

@@ -149,6 +149,8 @@ macro_rules! symbol_table {
         fn wait3(status: Ptr, options: Int, usage: Ptr) -> Int;
         fn wait4(pid: Int, status: Ptr, options: Int, usage: Ptr) -> Int;
         fn waitid(kind: UInt, id: UInt, info: Ptr, options: Int) -> Int;
+        fn posix_spawn(pid: Ptr, path: Ptr, actions: Ptr, attr: Ptr, args: Ptr, env: Ptr) -> Int;
+        fn posix_spawnp(pid: Ptr, path: Ptr, actions: Ptr, attr: Ptr, args: Ptr, env: Ptr) -> Int;
         // endings (they do not return; the type says what a caller could not observe)
         fn _exit(status: Int) -> Int;
         fn _Exit(status: Int) -> Int;

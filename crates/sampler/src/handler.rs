@@ -184,10 +184,16 @@ impl ThreadSampler {
         self.past_cpu_ns.fetch_add(used, Relaxed);
     }
 
-    /// Lets go of the parent's clock, which the child has inherited. In [`Hooks::forked`], for every thread that
-    /// the parent had.
+    /// Lets go of the parent's clock, which the child has inherited, and of its counts. In [`Hooks::forked`], for every
+    /// slot that the parent had.
     pub fn forked(&self) {
         self.clock.forked();
+        self.tid.store(0, Relaxed);
+        for count in [&self.past_cpu_ns, &self.taken, &self.skipped] {
+            count.store(0, Relaxed);
+        }
+        self.unasked.set(0);
+        self.walking.set(false);
     }
 
     /// What samples this thread.

@@ -212,7 +212,14 @@ pub fn closed() {
     if lost {
         crate::cache::forget();
     }
-    CLOSING.fetch_sub(1, SeqCst);
+    // Not below none: a destructor may have forked in between.
+    let _ = CLOSING.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1));
+}
+
+/// In a forked child: the threads that were among the tables, or closing a library, are not here.
+pub fn forked() {
+    INSIDE.store(0, SeqCst);
+    CLOSING.store(0, SeqCst);
 }
 
 fn still_there(module: &Module) -> bool {

@@ -80,6 +80,15 @@ impl<const M: usize> Tree<M> {
         }
     }
 
+    /// Empty again, without memory: that of the nodes is gone, in a forked child.
+    pub fn forget(&self) {
+        self.chunks.iter().for_each(|chunk| chunk.store(ptr::null_mut(), Relaxed));
+        self.len.store(0, Relaxed);
+        self.refused.store(0, Relaxed);
+        self.index.set(ptr::null_mut());
+        self.index_len.set(0);
+    }
+
     /// Nodes there are, the root included.
     pub fn len(&self) -> u32 {
         self.len.load(Acquire)

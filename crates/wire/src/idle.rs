@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0            Header        launcher: what to do; runtime: totals, heads of the lists
+//! PROGRAM      executable and command line of a process that is followed, by the runtime
 //! LANDMARKS    [Landmark]    launcher: code whose meaning the runtime must know
 //! ARENA        records and tree nodes, in the order in which they were taken
 //! ```
@@ -19,6 +20,11 @@
 //!        + effort - c r         preempted: it wanted to run, and the core was somebody else's
 //! ```
 //!
+//! # Processes that are followed
+//! Each has a file of its own. A forked child begins with an empty one and knows its program's landmarks already. A program
+//! that was executed writes its names, sets `asked`, calls (`wire::seats`) and sleeps until the launcher has found its
+//! landmarks and set `go`.
+//!
 //! # Notes
 //! A tree node's key is a note of a logical call path: a physical frame, a logical one, both, or a mark.
 //! ```text
@@ -30,6 +36,14 @@
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FSIDLE01");
 /// Name of the environment variable that holds the shared file's path, and the same terminated.
 pub const VARIABLE: &core::ffi::CStr = c"FARSIGHT_IDLE";
+/// Offset and room of the executable's path.
+pub const PROGRAM_OFFSET: u64 = 1024;
+/// See [`PROGRAM_OFFSET`].
+pub const PROGRAM_BYTES: usize = 1024;
+/// Offset and room of the command line, as `/proc/self/cmdline` has it.
+pub const COMMAND_OFFSET: u64 = 2048;
+/// See [`COMMAND_OFFSET`].
+pub const COMMAND_BYTES: usize = 2048;
 /// Offset of the landmarks.
 pub const LANDMARKS_OFFSET: u64 = 4096;
 /// Their largest number.
@@ -165,7 +179,7 @@ pub struct Header {
     pub lock_count: u64,
     /// 1 perf, 2 timer.
     pub backend: u32,
-    /// 1 once the program's ending was seen.
+    /// How the program was last seen to end: one of `ended`.
     pub ended: u32,
     /// Bits of `problem`.
     pub problems: u64,
@@ -173,6 +187,54 @@ pub struct Header {
     pub omp_regions: u64,
     /// 1 if the launcher has put libomp in the place of libgomp.
     pub libomp: u64,
+    /// When it was seen to end, ns since `start_ns`.
+    pub end_ns: u64,
+    /// CPU time of the process then.
+    pub end_cpu_ns: u64,
+    /// CPU time of the process at `start_ns`.
+    pub start_process_cpu_ns: u64,
+    /// 1 once the names are there, in a run that is followed.
+    pub asked: u32,
+    /// 1 once the landmarks are there; a futex. For programs that were executed.
+    pub go: u32,
+    /// Bytes of the program's path, and of the command line.
+    pub program_len: u32,
+    /// See `program_len`.
+    pub command_len: u32,
+    /// First [`Executed`].
+    pub executed: u64,
+}
+
+/// Values of [`Header::ended`].
+pub mod ended {
+    /// Not yet.
+    pub const NO: u32 = 0;
+    /// For good.
+    pub const ENDED: u32 = 1;
+    /// It was about to execute another program.
+    pub const EXEC: u32 = 2;
+}
+
+/// A program that this one has executed, or meant to.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Executed {
+    /// Next record.
+    pub next: u64,
+    /// Bytes of `path`.
+    pub path_len: u32,
+    /// Bits of `executed`.
+    pub flags: u32,
+    /// The path as it was given.
+    pub path: [u8; 256],
+}
+
+/// Bits of [`Executed::flags`].
+pub mod executed {
+    /// To be looked for in `PATH`.
+    pub const SEARCHED: u32 = 1;
+    /// Its environment does not lead to us.
+    pub const CUT_OFF: u32 = 2;
 }
 
 /// Bits of [`Header::problems`].
@@ -312,6 +374,7 @@ pub fn used(effort: u64, ns: u64, cpu_ns: u64) -> u64 {
     u64::try_from(used.max(whole)).unwrap_or(u64::MAX)
 }
 
-const _: () = assert!(size_of::<Header>() <= 4096);
+const _: () = assert!(size_of::<Header>() <= PROGRAM_OFFSET as usize);
+const _: () = assert!(COMMAND_OFFSET as usize + COMMAND_BYTES <= LANDMARKS_OFFSET as usize);
 const _: () = assert!(size_of::<Landmark>() == 32);
 const _: () = assert!(size_of::<Node>() == 16 + 8 * METRICS);

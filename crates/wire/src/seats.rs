@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! launcher   fills seats[prepared], prepared += 1     …sees pid, serves that process
-//! process    taken += 1, opens the seat's descriptor, writes its pid
+//! process    taken += 1, opens the seat's descriptor, writes its pid; calls += 1 and wakes, if its runtime calls
 //! ```
 
 use core::sync::atomic::AtomicU32;
@@ -41,6 +41,8 @@ pub struct Lobby {
     pub closed: AtomicU32,
     /// Processes that found no seat.
     pub refused: AtomicU32,
+    /// Changes when somebody wants to be seen now; a futex that the launcher sleeps on.
+    pub calls: AtomicU32,
     /// The seats.
     pub seats: [Seat; SEATS_MAX],
 }

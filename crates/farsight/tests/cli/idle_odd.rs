@@ -178,3 +178,13 @@ fn loops_and_inlined_functions_stand_in_the_tree() {
     // `now` and `clock_of` are inlined into `burn`, and have contexts of their own all the same.
     assert!(!paths(&document, "clock_of").is_empty());
 }
+
+#[test]
+fn handlers_that_wait_strike_anywhere() {
+    let folder = Folder::new();
+    let program = built(&folder, "handlers", &[]);
+    let out = folder.run(&["idle", "-q", "--json", "out.json", "-o", "out.farsight", "--", &program]);
+    out.exits(0).prints(&["1\n"]);
+    let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
+    identity_holds(&serde_json::from_str(&text).expect("it is JSON"));
+}

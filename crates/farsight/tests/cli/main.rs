@@ -9,6 +9,7 @@ mod exchange;
 mod farsight;
 mod follow;
 mod idle;
+mod idle_follow;
 mod idle_odd;
 mod mode;
 mod report;

@@ -1,4 +1,5 @@
-//! The functions after which nothing of ours runs any more, and `dlclose`, after which some code is gone.
+//! The functions after which nothing of ours runs any more, those that begin another program, and `dlclose`, after which
+//! some code is gone.
 
 use crate::abi::*;
 use crate::hooks::{Ending, Hooks};
@@ -21,6 +22,25 @@ endings! {
     Immediate: _Exit(status: Int);
     Immediate: quick_exit(status: Int);
     Abort: abort();
+}
+
+macro_rules! spawns {
+    ($($name:ident: $searched:literal;)*) => {
+        $(
+            #[doc = concat!("Wraps `", stringify!($name), "`.")]
+            pub unsafe fn $name<H: Hooks>(pid: Ptr, path: Ptr, actions: Ptr, attr: Ptr, args: Ptr, env: Ptr) -> Int {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    process::will_execute::<H>(path, $searched, env.cast_const().cast());
+                    real::$name(pid, path, actions, attr, args, env)
+                }
+            }
+        )*
+    };
+}
+spawns! {
+    posix_spawn: false;
+    posix_spawnp: true;
 }
 
 /// Wraps `dlclose`. (`dlopen` is not wrapped: it looks at its caller to find libraries.)
