@@ -14,6 +14,7 @@ pub mod formula;
 pub mod growth;
 
 mod exponent;
+mod lanes;
 mod law;
 mod ln;
 mod normal;

@@ -5,16 +5,7 @@
 // Triangular loops read as in the textbook only with indices.
 #![allow(clippy::needless_range_loop)]
 
-/// Points that are added at a time.
-pub(crate) const LANES: usize = 4;
-/// A value of each of them.
-pub(crate) type Lanes = [f64; LANES];
-
-/// One value of each lane.
-#[inline(always)]
-pub(crate) fn lanes(value: impl FnMut(usize) -> f64) -> Lanes {
-    std::array::from_fn(value)
-}
+use crate::lanes::Lanes;
 
 /// Normal equations of `Q` unknowns, before the lanes are added up.
 pub(crate) struct Sums<const Q: usize> {
@@ -24,29 +15,23 @@ pub(crate) struct Sums<const Q: usize> {
 
 impl<const Q: usize> Sums<Q> {
     pub fn new() -> Sums<Q> {
-        Sums { matrix: [[[0.0; LANES]; Q]; Q], right: [[0.0; LANES]; Q] }
+        Sums { matrix: [[Lanes::all(0.0); Q]; Q], right: [Lanes::all(0.0); Q] }
     }
 
     #[inline(always)]
-    pub fn add(&mut self, row: &[Lanes; Q], target: &Lanes, weight: &Lanes) {
+    pub fn add(&mut self, row: &[Lanes; Q], target: Lanes, weight: Lanes) {
         for j in 0..Q {
-            let scaled = lanes(|l| weight[l] * row[j][l]);
+            let scaled = weight * row[j];
             for k in 0..=j {
-                let sum = &mut self.matrix[j][k];
-                *sum = lanes(|l| sum[l] + scaled[l] * row[k][l]);
+                self.matrix[j][k] = self.matrix[j][k] + scaled * row[k];
             }
-            let sum = &mut self.right[j];
-            *sum = lanes(|l| sum[l] + scaled[l] * target[l]);
+            self.right[j] = self.right[j] + scaled * target;
         }
     }
 
     /// The equations.
     pub fn fold(&self) -> Normal<Q> {
-        let total = |sum: &Lanes| (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        Normal {
-            matrix: std::array::from_fn(|j| std::array::from_fn(|k| total(&self.matrix[j][k]))),
-            right: std::array::from_fn(|j| total(&self.right[j])),
-        }
+        Normal { matrix: self.matrix.map(|row| row.map(Lanes::sum)), right: self.right.map(Lanes::sum) }
     }
 }
 
@@ -120,7 +105,7 @@ impl<const Q: usize> Normal<Q> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Normal, Sums};
+    use super::{Lanes, Normal, Sums};
 
     #[test]
     fn finds_the_line_through_points() {
@@ -133,7 +118,9 @@ mod tests {
         // Σw, and the weighted sum of squares of x around its mean.
         assert!((pivots[0] - 1.5).abs() < 1e-12 && (pivots[1] - 0.5 * 26.0 / 3.0).abs() < 1e-12);
         let mut sums = Sums::<2>::new();
-        sums.add(&[[1.0; 4], [1.0, 2.0, 5.0, 9.0]], &[5.0, 7.0, 13.0, 0.0], &[0.5, 0.5, 0.5, 0.0]);
+        let four = |values| Lanes::at(values, 0);
+        let row = [Lanes::all(1.0), four(&[1.0, 2.0, 5.0, 9.0])];
+        sums.add(&row, four(&[5.0, 7.0, 13.0, 0.0]), four(&[0.5, 0.5, 0.5, 0.0]));
         assert_eq!(sums.fold().solve(), normal.solve());
         let total: f64 = [5.0f64, 7.0, 13.0].iter().map(|y| 0.5 * y * y).sum();
         assert!((normal.explained(&solution) - total).abs() < 1e-9);

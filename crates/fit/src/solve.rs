@@ -12,8 +12,9 @@
 //!   approximation, inverse-gamma prior on σ²). It charges each parameter by how much of its prior range the
 //!   data rule out, which is what BIC approximates for large N.
 
+use crate::lanes::{LANES, Lanes, larger};
 use crate::ln::ln;
-use crate::normal::{LANES, Lanes, Normal, Sums, lanes};
+use crate::normal::{Normal, Sums};
 use crate::points::Points;
 
 /// Prior probability that a point is an outlier.
@@ -233,9 +234,9 @@ impl Solver<'_> {
         let mut sums = Sums::<P>::new();
         let whole = len - len % LANES;
         for i in (0..whole).step_by(LANES) {
-            let inverse = lanes(|l| 1.0 / self.y[i + l]);
-            let row = columns.map(|column| lanes(|l| column[i + l] * inverse[l]));
-            sums.add(&row, &[1.0; LANES], &lanes(|l| self.u[i + l]));
+            let inverse = Lanes::all(1.0) / Lanes::at(self.y, i);
+            let row = columns.map(|column| Lanes::at(column, i) * inverse);
+            sums.add(&row, Lanes::all(1.0), Lanes::at(self.u, i));
         }
         let mut normal = sums.fold();
         for i in whole..len {
@@ -331,15 +332,12 @@ impl Solver<'_> {
     }
 
     fn sum_of_squares(&self, scratch: &Scratch, outlier: &[bool]) -> (f64, usize) {
-        let mut rss = 0.0;
-        let mut count = 0;
-        for ((r, u), outlier) in scratch.r.iter().zip(self.u).zip(outlier) {
-            if !outlier {
-                rss += u * r * r;
-                count += 1;
-            }
+        let (mut sums, mut count) = ([0.0; LANES], 0);
+        for (i, ((r, u), outlier)) in scratch.r.iter().zip(self.u).zip(outlier).enumerate() {
+            sums[i % LANES] += if *outlier { 0.0 } else { u * r * r };
+            count += usize::from(!outlier);
         }
-        (rss, count)
+        (sums.iter().sum(), count)
     }
 
     /// One Gauss-Newton step; the largest relative change, or `None` where the equations are singular or a
@@ -355,30 +353,31 @@ impl Solver<'_> {
         let (f, r, w) = (&scratch.f[..len], &scratch.r[..len], &scratch.w[..len]);
         let derivative = &scratch.derivative[..len];
         // Far residuals would overshoot: the logarithm is only locally linear.
-        let target = |i: usize| 1.0 + r[i].clamp(-1.0, 1.0);
-        let share = |i: usize, j: usize| {
-            let column = if j < P { columns[j][i] } else { derivative[i] };
-            c[j.min(P - 1)] * column
-        };
+        let target = |r: f64| 1.0 + if r > 1.0 { 1.0 } else { larger(r, -1.0) };
+        let all: [&[f64]; Q] = std::array::from_fn(|j| if j < P { columns[j] } else { derivative });
+        let factor: [f64; Q] = std::array::from_fn(|j| c[j.min(P - 1)]);
         let mut sums = Sums::<Q>::new();
-        let mut shares = [[0f64; LANES]; P];
+        let mut shares = [Lanes::all(0.0); P];
         let whole = len - len % LANES;
         for i in (0..whole).step_by(LANES) {
-            let inverse = lanes(|l| 1.0 / f[i + l]);
-            let row: [Lanes; Q] = std::array::from_fn(|j| lanes(|l| share(i + l, j) * inverse[l]));
-            for j in 0..P {
-                shares[j] = lanes(|l| larger(shares[j][l], row[j][l].abs()));
+            let inverse = Lanes::all(1.0) / Lanes::at(f, i);
+            let mut row = [inverse; Q];
+            for j in 0..Q {
+                row[j] = Lanes::at(all[j], i) * Lanes::all(factor[j]) * inverse;
             }
-            sums.add(&row, &lanes(|l| target(i + l)), &lanes(|l| w[i + l]));
+            for j in 0..P {
+                shares[j] = shares[j].larger(row[j].map(f64::abs));
+            }
+            sums.add(&row, Lanes::at(r, i).map(target), Lanes::at(w, i));
         }
         let mut normal = sums.fold();
-        let mut shares = shares.map(|lanes| lanes.into_iter().fold(0.0, larger));
+        let mut shares = shares.map(Lanes::largest);
         for i in whole..len {
-            let row: [f64; Q] = std::array::from_fn(|j| share(i, j) / f[i]);
+            let row: [f64; Q] = std::array::from_fn(|j| factor[j] * all[j][i] / f[i]);
             for j in 0..P {
                 shares[j] = larger(shares[j], row[j].abs());
             }
-            normal.add(&row, target(i), w[i]);
+            normal.add(&row, target(r[i]), w[i]);
         }
         let (solution, _) = normal.solve()?;
         // A coefficient that shrinks tenfold at every step is on its way to zero: the simpler model is better.
@@ -481,12 +480,6 @@ impl Solver<'_> {
             + (self.y.len() - count) as f64 * (OUTLIER * OUTLIER_DENSITY).ln()
             + count as f64 * (1.0 - OUTLIER).ln()
     }
-}
-
-/// The larger of two numbers, in one instruction: without the rules for those that are none.
-#[inline(always)]
-fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
 }
 
 /// Posterior σ², its degrees of freedom and the sum of squares behind it.
