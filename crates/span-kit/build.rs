@@ -65,12 +65,17 @@ fn library(here: &Path, out: &Path) {
     fs::copy(built.join("libfarsight_span.so"), out.join("libfarsight_span.so")).expect("it was just built");
 }
 
+/// All files of that kind in a folder and those inside of it.
 fn files(dir: &Path, kind: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(dir)
-        .unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
-        .map(|entry| entry.expect("readable").path())
-        .collect();
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            found.extend(files(&path, kind));
+        } else if path.extension().is_some_and(|e| e == kind) {
+            found.push(path);
+        }
+    }
     found.sort();
-    found.retain(|f| f.extension().is_some_and(|e| e == kind));
     found
 }

@@ -15,6 +15,7 @@ mod access;
 mod calls;
 mod functions;
 mod lookup;
+mod own;
 mod running;
 mod shared;
 

@@ -6,12 +6,13 @@
 //! ends. It reads in a function that is called, so that a superblock starts there, and what was executed before is
 //! counted whole.
 //!
-//! A runtime may also name functions whose calls it wants to hear of (`calls.rs`); code that calls others pays nothing.
+//! A runtime may also name functions whose calls it wants to hear of (`calls.rs`); code that calls others pays nothing. And it
+//! may name its own code (`own.rs`), whose instructions are nobody's.
 //!
 //! # Rules
 //! As in `lib.rs`. The answer is written where the program asks for it: only a runtime of ours knows how to ask.
 
-use crate::{Count, calls};
+use crate::{Count, calls, own};
 use engine::client::{Client, StringCounters};
 use engine::events::{Emit, Events, Thread};
 use engine::superblock::{Insn, Superblock};
@@ -100,27 +101,30 @@ impl Client for Running {
         if n == running::NUMBER && args[0] == running::TABLE {
             calls::take_table(args[1], args[2]);
         }
+        if n == running::NUMBER && args[0] == running::OWN {
+            own::take_ranges(args[1], args[2]);
+        }
     }
 
     fn block(&mut self, sb: &Superblock) {
         self.last = sb.insns.last().map_or(0, Insn::pc);
     }
 
-    fn path_counter(&mut self, _sb: &Superblock, _count: usize) -> Option<i32> {
-        Some(WORD as i32)
+    fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32> {
+        (own::others(sb, count) > 0).then_some(WORD as i32)
     }
 
-    fn path_amount(&mut self, _sb: &Superblock, count: usize) -> u32 {
-        count as u32
+    fn path_amount(&mut self, sb: &Superblock, count: usize) -> u32 {
+        own::others(sb, count) as u32
     }
 
     fn string_counters(&mut self, _insn: &Insn) -> Option<StringCounters> {
         None
     }
 
-    fn path_cut(&mut self, slab: u64, _sb: &Superblock, count: usize, counted: Option<usize>) {
+    fn path_cut(&mut self, slab: u64, sb: &Superblock, count: usize, counted: Option<usize>) {
         let word = (slab + WORD) as *mut u64;
-        let more = (count as u64).wrapping_sub(counted.unwrap_or(0) as u64);
+        let more = own::others(sb, count).wrapping_sub(own::others(sb, counted.unwrap_or(0)));
         // SAFETY: the word of this slab, whose thread is in the engine.
         unsafe { *word = (*word).wrapping_add(more) };
     }

@@ -61,13 +61,17 @@ fn work(main: &mut Main) -> u64 {
 /// # Safety
 /// Called before `main`. The functions are those of the header that declares this.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn farsight_calibrate(pattern: extern "C" fn(c_int), bare: extern "C" fn(c_int)) {
+pub unsafe extern "C" fn farsight_calibrate(
+    pattern: extern "C" fn(c_int),
+    far: extern "C" fn(c_int),
+    bare: extern "C" fn(c_int),
+) {
     let Some(main) = Main::get() else { return };
     let stack = core::mem::replace(&mut main.stack, Stack::new(u64::MAX, 0));
     let whole = core::mem::replace(&mut main.whole, Whole::new(0));
     let spawned = main.spawned;
     if settings().cost == Cost::Instructions {
-        instructions(pattern, bare);
+        instructions(far, bare);
     } else if settings().cost == Cost::Time && !main.anew {
         if lengths::are_computed() {
             let hook = least(|| lengths::as_pattern(|| pattern(DEPTH))).saturating_sub(least(|| bare(DEPTH)));
@@ -95,7 +99,7 @@ pub unsafe extern "C" fn farsight_calibrate(pattern: extern "C" fn(c_int), bare:
     main.restart();
 }
 
-/// Every hook ends a strand.
+/// Every hook ends a strand. What is counted of hooks that are not a twin's is calling them.
 fn instructions(pattern: extern "C" fn(c_int), bare: extern "C" fn(c_int)) {
     clock::HOOK.store(0, Ordering::Relaxed);
     let [with, without] = [pattern, bare].map(|tree| {

@@ -72,7 +72,7 @@ fn enter(main: &mut Main, site: u32, how: How) {
 
 /// A task starts. What keeps call sites is not inlined here and below, so that what does not needs few registers.
 #[inline(always)]
-fn spawn(site: &Site, near: bool) {
+pub(crate) fn spawn(site: &Site, near: bool) {
     if let Some(main) = Main::get() {
         main.pending = Pending::Spawned;
         main.near = near;
@@ -103,7 +103,7 @@ fn leave(main: &mut Main, near: bool) {
 
 /// The task ends.
 #[inline(always)]
-fn child_end(near: bool) {
+pub(crate) fn child_end(near: bool) {
     if let Some(main) = Main::get() {
         main.pending = Pending::Unknown;
         main.near = false;
@@ -113,7 +113,7 @@ fn child_end(near: bool) {
 
 /// The next function that begins is called here.
 #[inline(always)]
-fn call(site: &Site, near: bool) {
+pub(crate) fn call(site: &Site, near: bool) {
     if let Some(main) = Main::get() {
         main.near = near;
         if main.is_whole {
@@ -206,9 +206,36 @@ fn returns(frame: i8) {
     }
 }
 
+/// A twin begins, whose return finds what it left by itself: there is no variable of it.
+pub(crate) fn begin_twin(site: &Site) {
+    let Some(main) = Main::get() else { return };
+    let own = main.pending != Pending::Spawned;
+    if main.is_whole {
+        main.pending = Pending::Unknown;
+        if own { main.whole_begin(false) } else { main.whole_aside(false) }
+    } else if own {
+        let site = if let Pending::Called(site) = main.pending { site } else { site.id() };
+        main.pause(false);
+        enter(main, site, How::Called);
+        main.pending = Pending::Unknown;
+    } else {
+        main.aside(false, |main| main.pending = Pending::Unknown);
+    }
+    main.twins.push(if own { frame::OWN } else { frame::SPAWNED });
+    // What the memory for it took, in other libraries, is nobody's.
+    main.restart();
+}
+
+/// It returns, having waited for its children.
+pub(crate) fn return_twin() {
+    if let Some(frame) = Main::get().and_then(|main| main.twins.pop()) {
+        returns(frame);
+    }
+}
+
 /// A function that does not spawn is called.
 #[inline(always)]
-fn enters(site: &Site) {
+pub(crate) fn enters(site: &Site) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             main.whole_aside(false);
@@ -220,7 +247,7 @@ fn enters(site: &Site) {
 
 /// It returns.
 #[inline(always)]
-fn leaves(near: bool) {
+pub(crate) fn leaves(near: bool) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             return main.whole_aside(false);
@@ -231,7 +258,7 @@ fn leaves(near: bool) {
 
 /// The function waits for its children.
 #[inline(always)]
-fn sync(near: bool) {
+pub(crate) fn sync(near: bool) {
     if let Some(main) = Main::get() {
         if main.is_whole {
             return main.whole_sync(near);

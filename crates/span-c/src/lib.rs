@@ -9,6 +9,7 @@
 
 pub mod calibrate;
 pub mod cilk;
+pub mod counted;
 pub mod lengths;
 mod main_thread;
 pub mod ompt;

@@ -28,6 +28,8 @@ pub struct Main {
     /// Strands do not start where the one before ended: where runs are compared, and where instructions are counted.
     pub anew: bool,
     repeat: Option<Repeat>,
+    /// How twins that go on have begun.
+    pub twins: Vec<i8>,
 }
 
 /// How the next function comes to begin.
@@ -156,6 +158,7 @@ impl Main {
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
+    crate::counted::own_library();
     // OpenMP programs are followed by tasks, and their time counts from here as well.
     span_rt::local::start();
     let (heavy, burden) = (span_rt::local::heavy(), span_rt::local::burden());
@@ -171,6 +174,7 @@ extern "C" fn before_main() {
         is_whole: settings().whole,
         anew: clock::is_counted(),
         repeat: settings().strands.as_deref().map(Repeat::new),
+        twins: Vec::new(),
     };
     // SAFETY: nobody else runs yet.
     let main = unsafe { (*MAIN.0.get()).insert(main) };

@@ -21,10 +21,16 @@
 //! It works on tokens, not on syntax: a function body is a `{` after a `)` outside of any function. Everything that
 //! is not Cilk is passed through byte for byte, line markers included, so debug information stays right.
 //!
+//! For counting instructions, such functions are there twice (`rewrite/twin.rs`).
+//!
 //! Arguments of a spawned call are evaluated inside the task; Cilk does so before it. That moves their cost, not
 //! their effect: the execution is serial.
 
+mod twin;
+
 use std::fmt::Write;
+
+use twin::{Twin, twin_of};
 
 /// Which language the source is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +177,11 @@ struct Rewriter<'a> {
     loopers: Vec<String>,
     /// Spawners of straight code alone: no loop, and no call that the runtime does not hear of.
     straight: Vec<String>,
+    /// Of these, those that are there twice, and their names.
+    twins: Vec<Twin>,
+    twin_names: Vec<String>,
+    /// The twins are being written, not the functions.
+    in_twins: bool,
     sites: usize,
 }
 
@@ -192,18 +203,17 @@ pub fn rewrite(source: &str, language: Language) -> Result<Option<String>, CilkE
         spawners: Vec::new(),
         loopers: Vec::new(),
         straight: Vec::new(),
+        twins: Vec::new(),
+        twin_names: Vec::new(),
+        in_twins: false,
         sites: 0,
     };
     r.find_spawners();
     r.find_straight();
+    r.find_twins();
     r.run()?;
-    let mut out = String::with_capacity(source.len() * 2);
-    for (i, p) in r.pieces.iter().enumerate() {
-        out.push_str(&r.before[i]);
-        out.push_str(r.instead[i].as_deref().unwrap_or(p.text));
-        out.push_str(&r.after[i]);
-    }
-    Ok(Some(out))
+    r.add_twins()?;
+    Ok(Some(r.written(0..r.pieces.len())))
 }
 
 /// `for (FRAME name = start(&site more); once; ) `: a statement that `start` and `end` are called around.
@@ -219,6 +229,17 @@ fn is_cilk(word: &str) -> bool {
 }
 
 impl Rewriter<'_> {
+    /// These pieces, rewritten.
+    fn written(&self, pieces: std::ops::Range<usize>) -> String {
+        let mut out = String::new();
+        for i in pieces {
+            out.push_str(&self.before[i]);
+            out.push_str(self.instead[i].as_deref().unwrap_or(self.pieces[i].text));
+            out.push_str(&self.after[i]);
+        }
+        out
+    }
+
     /// The piece before `at` that is neither space nor marker.
     fn previous(&self, at: usize) -> Option<usize> {
         (0..at).rev().find(|&i| !matches!(self.pieces[i].token, Token::Space | Token::Marker))
@@ -415,7 +436,15 @@ impl Rewriter<'_> {
                 self.error(at, "Cilk outside of a function, or in one whose start was not recognized")
             );
         };
-        if self.after[brace].is_empty() {
+        if self.after[brace].is_empty() && self.in_twins {
+            let site = self.site(brace, &name, 0);
+            let _ = write!(
+                self.after[brace],
+                " static struct farsight_site farsight_began = {site}; \
+                 __attribute__((cleanup(farsight_twin_return), unused)) char farsight_twin; \
+                 farsight_twin_begin(&farsight_began);"
+            );
+        } else if self.after[brace].is_empty() {
             let (near, far) = (self.nearness(), self.far());
             let _ = write!(
                 self.after[brace],
@@ -439,6 +468,10 @@ impl Rewriter<'_> {
                 }
                 (Token::Word, "_Cilk_sync") => {
                     self.guard_function(i)?;
+                    if self.in_twins {
+                        self.instead[i] = Some("farsight_twin_sync()".into());
+                        continue;
+                    }
                     self.instead[i] =
                         Some(format!("farsight_sync{}(&farsight_frame, {})", self.far(), self.nearness()));
                 }
@@ -475,6 +508,19 @@ impl Rewriter<'_> {
         }
         let end = end.ok_or_else(|| self.error(at, "a spawn that never ends"))?;
         let site = self.site(at, &callee, 1);
+        self.before[end].insert_str(0, "; })");
+        if self.in_twins {
+            self.instead[at] = Some(format!(
+                "({{ static struct farsight_site farsight_s = {site}; \
+                 __attribute__((cleanup(farsight_twin_child_end), unused)) char farsight_g; \
+                 farsight_twin_spawn(&farsight_s);"
+            ));
+            let spawned = self.next(at).filter(|&i| self.twin_names.iter().any(|t| t == self.pieces[i].text));
+            if let Some(i) = spawned {
+                self.instead[i] = Some(twin_of(self.pieces[i].text));
+            }
+            return Ok(());
+        }
         let (near, far) = (self.nearness(), self.far());
         // What follows is the task: straight until it begins, if it has a beginning.
         let task = if self.is_spawner(&callee) { near } else { "0" };
@@ -483,7 +529,6 @@ impl Rewriter<'_> {
              __attribute__((cleanup(farsight_child_end{far}), unused)) struct farsight_frame farsight_g = \
              farsight_spawn{far}(&farsight_s, &farsight_frame, {task}, {near});"
         ));
-        self.before[end].insert_str(0, "; })");
         Ok(())
     }
 
@@ -529,13 +574,21 @@ impl Rewriter<'_> {
         }
         let Some(close) = self.next(at).and_then(|open| self.closing(open)) else { return };
         let site = self.site(at, &name, 0);
+        self.after[close].push_str("; })");
+        if self.in_twins {
+            self.instead[at] = Some(format!(
+                "({{ static struct farsight_site farsight_s = {site}; \
+                 __attribute__((cleanup(farsight_twin_leave), unused)) char farsight_g; \
+                 farsight_twin_enter(&farsight_s); {name}"
+            ));
+            return;
+        }
         let (near, far) = (self.nearness(), self.far());
         self.instead[at] = Some(format!(
             "({{ static struct farsight_site farsight_s = {site}; \
              __attribute__((cleanup(farsight_leave{far}), unused)) struct farsight_frame farsight_g = \
              farsight_enter{far}(&farsight_s, {near}); {name}"
         ));
-        self.after[close].push_str("; })");
     }
 
     /// A call of a function that spawns, from inside a function.
@@ -545,6 +598,13 @@ impl Rewriter<'_> {
         }
         let name = self.pieces[at].text.to_owned();
         let site = self.site(at, &name, 0);
+        if self.in_twins {
+            let name = if self.twin_names.contains(&name) { twin_of(&name) } else { name };
+            self.instead[at] = Some(format!(
+                "(({{ static struct farsight_site farsight_s = {site}; farsight_twin_call(&farsight_s); }}), {name})"
+            ));
+            return;
+        }
         let (near, far) = (self.nearness(), self.far());
         self.instead[at] = Some(format!(
             "(({{ static struct farsight_site farsight_s = {site}; farsight_call{far}(&farsight_s, {near}); }}), {name})"

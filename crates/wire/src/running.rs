@@ -8,6 +8,9 @@
 //! [`CallLog`]. Calls of these functions that have returned are then added up there, by function and place of the call,
 //! until the runtime looks at them and takes them out; a call inside of which the strand ended may stay in it, so that its
 //! return is seen.
+//!
+//! And it may say which code is its own: `syscall(NUMBER, OWN, ranges, count)`, with pairs of addresses in order, before any
+//! of that code runs. Instructions there are not counted. A later call replaces the ranges.
 
 /// Number of the system call.
 pub const NUMBER: u64 = 0xfa51;
@@ -15,6 +18,8 @@ pub const NUMBER: u64 = 0xfa51;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FSRUNNIN");
 /// Instead of it: the functions whose calls matter.
 pub const TABLE: u64 = u64::from_le_bytes(*b"FSCALLED");
+/// Instead of it: where code lies that does not count.
+pub const OWN: u64 = u64::from_le_bytes(*b"FSOURCOD");
 /// Entries of a log; only those that are used take memory. Calls beyond are part of their caller, and counted.
 pub const CALLS_MAX: usize = 1 << 14;
 /// Calls with fewer instructions are part of their caller.

@@ -44,6 +44,37 @@ fn instructions_are_the_same_in_every_run() {
 }
 
 #[test]
+fn what_is_counted_is_what_the_serial_elision_executes() {
+    let folder = Folder::new();
+    let source = format!("{}/../../test-programs/span/silent.c", env!("CARGO_MANIFEST_DIR"));
+    let headers = format!("-I{}/../span-c/include", env!("CARGO_MANIFEST_DIR"));
+    // Cilk cannot inline what it spawns, and has no tail calls where it must wait.
+    let options = ["-O2", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-o"];
+    let [program, elision] = ["program", "elision"].map(|name| folder.path(name).display().to_string());
+    folder.run(&[&["cc"], &options[..], &[&program, &source]].concat()).exits(0);
+    let built = std::process::Command::new("cc").args(options).args([&elision, &headers, &source]).status();
+    assert!(built.is_ok_and(|s| s.success()));
+    // fib(17) and fib(20): all else is the same in both.
+    let executed = ["r", "u"].map(|n| {
+        let args = ["count", "--functions", "-q", "-o", "/dev/null", "--json", "out.json", "--", &elision, n];
+        folder.run(&args).exits(0);
+        let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
+        let counts: Value = serde_json::from_str(&text).expect("it is JSON");
+        let functions = counts["functions"].as_array().expect("functions");
+        let fib = functions.iter().find(|f| f["name"] == "fib").expect("it was called");
+        fib["instructions_total"].as_i64().expect("a number")
+    });
+    for whole in [&[][..], &["--whole"]] {
+        let flags = [&["--cost", "instructions", "-o", "/dev/null"], whole].concat();
+        let counted = ["r", "u"].map(|n| {
+            let document = profile(&folder, &flags, &[&program, n]);
+            document["work"].as_i64().expect("a number")
+        });
+        assert_eq!(counted[1] - counted[0], executed[1] - executed[0], "{whole:?}: {counted:?}");
+    }
+}
+
+#[test]
 fn equal_strands_give_the_parallelism_that_they_must() {
     let folder = Folder::new();
     let program = compile(&folder, "dag");

@@ -8,6 +8,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Not by way of a stub in the program, which would be counted. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define FARSIGHT_DIRECT __attribute__((noplt))
+#endif
+#endif
+#ifndef FARSIGHT_DIRECT
+#define FARSIGHT_DIRECT
+#endif
 struct farsight_site {
     const char *file;
     const char *function;
@@ -42,22 +51,24 @@ struct farsight_frame {
     char once;
 };
 struct farsight_lengths *farsight_lengths(void);
-void farsight_calibrate(void (*pattern)(int), void (*bare)(int));
+void farsight_calibrate(void (*pattern)(int), void (*far)(int), void (*bare)(int));
+/* Tells where code of ours lies, as pairs of addresses; whether instructions are counted. */
+char farsight_own_code(const void *pairs, const void *end);
 /* `near`: nothing but straight code follows, no loop and no call that is not seen. */
 void farsight_read(int near);
 void farsight_restart(void);
-void farsight_site_spawn(struct farsight_site *site, int near);
-void farsight_site_child_end(int near);
-void farsight_site_call(struct farsight_site *site, int near);
-char farsight_site_begin(const char *function, const void *caller, int near);
-void farsight_site_return(char go);
-void farsight_site_enter(struct farsight_site *site);
-void farsight_site_leave(int near);
-void farsight_site_sync(int near);
-void farsight_site_loop(struct farsight_site *site);
-void farsight_site_loop_end(void);
-void farsight_site_iteration(struct farsight_site *site);
-void farsight_site_iteration_end(void);
+FARSIGHT_DIRECT void farsight_site_spawn(struct farsight_site *site, int near);
+FARSIGHT_DIRECT void farsight_site_child_end(int near);
+FARSIGHT_DIRECT void farsight_site_call(struct farsight_site *site, int near);
+FARSIGHT_DIRECT char farsight_site_begin(const char *function, const void *caller, int near);
+FARSIGHT_DIRECT void farsight_site_return(char go);
+FARSIGHT_DIRECT void farsight_site_enter(struct farsight_site *site);
+FARSIGHT_DIRECT void farsight_site_leave(int near);
+FARSIGHT_DIRECT void farsight_site_sync(int near);
+FARSIGHT_DIRECT void farsight_site_loop(struct farsight_site *site);
+FARSIGHT_DIRECT void farsight_site_loop_end(void);
+FARSIGHT_DIRECT void farsight_site_iteration(struct farsight_site *site);
+FARSIGHT_DIRECT void farsight_site_iteration_end(void);
 #ifdef __cplusplus
 }
 #endif
@@ -243,8 +254,11 @@ FARSIGHT_HOOK void farsight_iteration_end(struct farsight_frame *g) {
     }
 }
 /* The same for functions with loops and other calls, which hardly notice a call and whose loops are better off without our
- * code beside them. */
-#define FARSIGHT_FAR static __attribute__((noinline, unused))
+ * code beside them. They lie by themselves: where instructions are counted, these are not. */
+#define FARSIGHT_FAR static __attribute__((noinline, unused, section("farsight_text")))
+/* Of a section, as the linker gives them. */
+#define FARSIGHT_ENDS __attribute__((weak, visibility("hidden")))
+extern char __start_farsight_text[] FARSIGHT_ENDS, __stop_farsight_text[] FARSIGHT_ENDS;
 FARSIGHT_FAR struct farsight_frame farsight_spawn_far(struct farsight_site *site, struct farsight_frame *parent,
                                                       int task_near, int near) {
     return farsight_spawn(site, parent, task_near, near);
@@ -267,6 +281,38 @@ FARSIGHT_FAR struct farsight_frame farsight_iteration_far(struct farsight_site *
     return farsight_iteration(site, loop);
 }
 FARSIGHT_FAR void farsight_iteration_end_far(struct farsight_frame *g) { farsight_iteration_end(g); }
+/* Where instructions are counted, a function of straight code is run as its twin: the same source, compiled as its serial
+ * elision would be, and told of by code that takes no register and leaves none changed. Where that code lies is known, so
+ * what is counted is what the elision executes. */
+static char farsight_counting __attribute__((unused));
+extern char __start_farsight_own[] FARSIGHT_ENDS, __stop_farsight_own[] FARSIGHT_ENDS;
+#define FARSIGHT_OWN_CODE(code) \
+    "771:\n\tleaq -128(%%rsp), %%rsp\n\t" code "\n\tleaq 128(%%rsp), %%rsp\n772:\n\t" \
+    ".pushsection farsight_own, \"aw\"\n\t.quad 771b, 772b\n\t.popsection"
+#define FARSIGHT_MARK(what) \
+    __asm__ volatile(FARSIGHT_OWN_CODE("call *farsight_counted_" #what "@GOTPCREL(%%rip)") : :)
+#define FARSIGHT_MARK_AT(what, site)                                                                                \
+    __asm__ volatile(FARSIGHT_OWN_CODE("pushq %%rax\n\tleaq %0, %%rax\n\tcall *farsight_counted_" #what           \
+                                       "@GOTPCREL(%%rip)\n\tpopq %%rax")                                            \
+                     : : "m"(site))
+FARSIGHT_HOOK void farsight_twin_spawn(struct farsight_site *site) { FARSIGHT_MARK_AT(spawn, *site); }
+FARSIGHT_HOOK void farsight_twin_call(struct farsight_site *site) { FARSIGHT_MARK_AT(call, *site); }
+FARSIGHT_HOOK void farsight_twin_begin(struct farsight_site *site) { FARSIGHT_MARK_AT(begin, *site); }
+FARSIGHT_HOOK void farsight_twin_enter(struct farsight_site *site) { FARSIGHT_MARK_AT(enter, *site); }
+FARSIGHT_HOOK void farsight_twin_sync(void) { FARSIGHT_MARK(sync); }
+/* At the end of a scope: the variable is there to have one. */
+FARSIGHT_HOOK void farsight_twin_return(char *scope) {
+    (void)scope;
+    FARSIGHT_MARK(return);
+}
+FARSIGHT_HOOK void farsight_twin_child_end(char *scope) {
+    (void)scope;
+    FARSIGHT_MARK(child_end);
+}
+FARSIGHT_HOOK void farsight_twin_leave(char *scope) {
+    (void)scope;
+    FARSIGHT_MARK(leave);
+}
 /* A tree of calls that do nothing, with the hooks of a function of straight code and without: what hooks cost. */
 static __attribute__((noinline, unused)) void farsight_pattern(int n) {
     static struct farsight_site spawned = {"", "", "", 0, 1, 0}, called = {"", "", "", 0, 0, 0};
@@ -282,6 +328,21 @@ static __attribute__((noinline, unused)) void farsight_pattern(int n) {
     farsight_pattern(n - 1);
     farsight_sync(&farsight_frame, 1);
 }
+/* The same with those of other functions. */
+static __attribute__((noinline, unused)) void farsight_pattern_far(int n) {
+    static struct farsight_site spawned = {"", "", "", 0, 1, 0}, called = {"", "", "", 0, 0, 0};
+    __attribute__((cleanup(farsight_return_far), unused)) struct farsight_frame farsight_frame =
+        farsight_begin_far("", __builtin_return_address(0), 1);
+    if (n < 1) return;
+    {
+        __attribute__((cleanup(farsight_child_end_far), unused)) struct farsight_frame farsight_g =
+            farsight_spawn_far(&spawned, &farsight_frame, 1, 1);
+        farsight_pattern_far(n - 1);
+    }
+    farsight_call_far(&called, 1);
+    farsight_pattern_far(n - 1);
+    farsight_sync_far(&farsight_frame, 1);
+}
 static __attribute__((noinline, unused)) void farsight_bare(int n) {
     if (n < 1) return;
     farsight_bare(n - 1);
@@ -290,7 +351,12 @@ static __attribute__((noinline, unused)) void farsight_bare(int n) {
     __asm__ volatile("");
 }
 static void __attribute__((constructor, unused)) farsight_attach(void) {
+    const void *text[2];
+    text[0] = __start_farsight_text;
+    text[1] = __stop_farsight_text;
     farsight_here = farsight_lengths();
-    farsight_calibrate(farsight_pattern, farsight_bare);
+    farsight_own_code(text, text + 2);
+    farsight_counting = farsight_own_code(__start_farsight_own, __stop_farsight_own);
+    farsight_calibrate(farsight_pattern, farsight_pattern_far, farsight_bare);
 }
 #endif
