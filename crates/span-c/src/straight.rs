@@ -28,7 +28,7 @@ pub struct Straight {
     each: u64,
     /// Charged, and not found on the clock at earlier readings; in fractions of a tick.
     owed: u64,
-    /// Less than a tick, for the next reading.
+    /// Less than a tick, for the next strand.
     spare: u64,
     /// What a hook costs that does not read the clock.
     hook: u64,
@@ -53,10 +53,11 @@ impl Straight {
         if self.shared >= self.limit {
             return None;
         }
-        // Whole ticks are charged; what is left of a tick is charged with the next.
-        let before = self.shared * self.each / FRACTION;
         self.shared += 1;
-        Some(self.shared * self.each / FRACTION - before)
+        // Whole ticks are charged; what is left of a tick is charged with the next.
+        let ticks = self.spare + self.each;
+        self.spare = ticks % FRACTION;
+        Some(ticks / FRACTION)
     }
 
     /// The clock was read and showed `elapsed` ticks: what is left of them.
@@ -65,9 +66,7 @@ impl Straight {
         if self.owed == 0 && self.shared == 0 {
             return elapsed;
         }
-        // Ticks that were charged are whole ones.
-        let rest = self.shared * self.each % FRACTION;
-        let left = self.settle(elapsed).1 + rest + self.spare;
+        let left = self.settle(elapsed).1 + self.spare;
         self.spare = left % FRACTION;
         left / FRACTION
     }

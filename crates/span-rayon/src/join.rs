@@ -4,15 +4,15 @@
 //! when the first ends, and the parent goes on when the second ends. [`Local::hand_over`] says so, and holds only
 //! if these really follow each other on one thread; a stolen task, and a parent that waited, read the clock.
 
-use crate::plain::{self, Sides};
-use crate::{real, site};
+use crate::sides::{Run, Sides};
+use crate::{plain, real, site, timed};
 use core::any::type_name;
 use core::marker::PhantomData;
 use core::mem::forget;
 use core::panic::Location;
 use core::sync::atomic::Ordering;
 use span_rt::env::Cost;
-use span_rt::local::{self, Running};
+use span_rt::local::{self, Mode, Running};
 use span_rt::{Local, clock};
 use spandag::task::Outcome;
 use spandag::{Entry, Site};
@@ -144,16 +144,21 @@ where
     RA: Send,
     RB: Send,
 {
-    if local::is_plain() {
-        return plain::fork(|fork| {
+    match local::mode() {
+        Mode::Timed => timed::fork(Location::caller(), (type_name::<A>(), type_name::<B>()), |fork| {
             let sides = &Sides::new(fork, a, b);
             // SAFETY: the real crate calls each closure once.
             real::join(|| unsafe { sides.first(|a| a()) }, || unsafe { sides.second(|b| b()) })
-        });
+        }),
+        Mode::Plain => plain::fork(|fork| {
+            let sides = &Sides::new(fork, a, b);
+            // SAFETY: the real crate calls each closure once.
+            real::join(|| unsafe { sides.first(|a| a()) }, || unsafe { sides.second(|b| b()) })
+        }),
+        Mode::Full => fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
+            real::join(|| sa.run(a), || sb.run(b))
+        }),
     }
-    fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
-        real::join(|| sa.run(a), || sb.run(b))
-    })
 }
 
 #[track_caller]
@@ -169,8 +174,8 @@ where
     // Without a branch: where instructions are counted, stolen or not must not make a difference.
     let context =
         move |c: real::FnContext| FnContext { migrated: c.migrated() & !model, not_send: PhantomData };
-    if local::is_plain() {
-        return plain::fork(|fork| {
+    match local::mode() {
+        Mode::Timed => timed::fork(Location::caller(), (type_name::<A>(), type_name::<B>()), |fork| {
             let sides = &Sides::new(fork, a, b);
             real::join_context(
                 // SAFETY: the real crate calls each closure once.
@@ -178,14 +183,24 @@ where
                 // SAFETY: as above.
                 |c| unsafe { sides.second(|b| b(context(c))) },
             )
-        });
+        }),
+        Mode::Plain => plain::fork(|fork| {
+            let sides = &Sides::new(fork, a, b);
+            real::join_context(
+                // SAFETY: the real crate calls each closure once.
+                |c| unsafe { sides.first(|a| a(context(c))) },
+                // SAFETY: as above.
+                |c| unsafe { sides.second(|b| b(context(c))) },
+            )
+        }),
+        Mode::Full => fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
+            real::join_context(|c| sa.run(|| a(context(c))), |c| sb.run(|| b(context(c))))
+        }),
     }
-    fork(Location::caller(), type_name::<A>(), type_name::<B>(), |sa, sb| {
-        real::join_context(|c| sa.run(|| a(context(c))), |c| sb.run(|| b(context(c))))
-    })
 }
 
-#[inline]
+/// Not inlined: the other two must be small.
+#[inline(never)]
 fn fork<RA, RB>(
     at: &'static Location<'static>,
     a: &'static str,
@@ -243,10 +258,18 @@ pub fn calibrate() {
         let waiting = Waiting(&raw mut root);
         root.task.on(here.arena());
         here.resume(&raw mut root);
-        for _ in 0..if local::is_plain() { ROUNDS } else { 0 } {
-            plain::fork(|fork| (fork.first(nothing), fork.second(nothing)));
-        }
-        for _ in 0..if local::is_plain() { 0 } else { ROUNDS } {
+        for _ in 0..ROUNDS {
+            match local::mode() {
+                Mode::Timed => {
+                    timed::fork_nowhere(|fork| (fork.first(nothing), fork.second(nothing)));
+                    continue;
+                }
+                Mode::Plain => {
+                    plain::fork(|fork| (fork.first(nothing), fork.second(nothing)));
+                    continue;
+                }
+                Mode::Full => {}
+            }
             let parent = here.pause();
             let tag = 8;
             here.hand_over(tag, here.paused_at());
@@ -265,6 +288,6 @@ pub fn calibrate() {
         here.arena().truncate(0);
         least = least.min(root.task.work() / (3 * ROUNDS));
     }
-    here.clear_books();
     clock::HOOK.store(least, Ordering::Relaxed);
+    here.clear_books();
 }

@@ -23,8 +23,10 @@ mod join;
 mod plain;
 mod pool;
 mod scope;
+mod sides;
 mod site;
 mod start;
+mod timed;
 
 pub use detached::{spawn, spawn_fifo};
 pub use join::{FnContext, join, join_context};

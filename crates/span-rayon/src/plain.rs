@@ -9,7 +9,8 @@
 //! A side that was stolen, or runs before the first one has ended, is a task that starts at the same place.
 
 use crate::join::{Home, Slot, Unwound, Waiting};
-use core::cell::{Cell, UnsafeCell};
+use crate::sides::Run;
+use core::cell::Cell;
 use core::mem::forget;
 use span_rt::Local;
 use span_rt::local::{self, Running};
@@ -35,50 +36,6 @@ pub struct Fork {
 // SAFETY: the cells are used by the thread that forked alone; each slot by one side. The rest is only read.
 unsafe impl Sync for Fork {}
 
-/// What the two sides of a fork do, beside the fork: each is taken by one thread. The real crate then moves one pointer,
-/// which the processor finds as it was written.
-pub struct Sides<'a, A, B> {
-    pub fork: &'a Fork,
-    a: UnsafeCell<Option<A>>,
-    b: UnsafeCell<Option<B>>,
-}
-
-// SAFETY: each side is taken once, by whoever runs it.
-unsafe impl<A: Send, B: Send> Sync for Sides<'_, A, B> {}
-
-impl<'a, A, B> Sides<'a, A, B> {
-    #[inline(always)]
-    pub fn new(fork: &'a Fork, a: A, b: B) -> Self {
-        Sides { fork, a: UnsafeCell::new(Some(a)), b: UnsafeCell::new(Some(b)) }
-    }
-
-    /// Runs the first side: what it does is given to `run`.
-    ///
-    /// # Safety
-    /// Called once.
-    #[inline(always)]
-    pub unsafe fn first<R>(&self, run: impl FnOnce(A) -> R) -> R {
-        // SAFETY: by contract, nobody else takes it.
-        match unsafe { &mut *self.a.get() }.take() {
-            Some(a) => self.fork.first(|| run(a)),
-            None => unreachable!("a side runs once"),
-        }
-    }
-
-    /// Runs the second side.
-    ///
-    /// # Safety
-    /// Called once.
-    #[inline(always)]
-    pub unsafe fn second<R>(&self, run: impl FnOnce(B) -> R) -> R {
-        // SAFETY: by contract, nobody else takes it.
-        match unsafe { &mut *self.b.get() }.take() {
-            Some(b) => self.fork.second(|| run(b)),
-            None => unreachable!("a side runs once"),
-        }
-    }
-}
-
 /// Ends the strand of a side that unwinds.
 struct Panicked<'a>(&'a Fork);
 
@@ -95,9 +52,9 @@ impl Drop for Panicked<'_> {
     }
 }
 
-impl Fork {
+impl Run for Fork {
     #[inline(always)]
-    pub fn first<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn first<R>(&self, f: impl FnOnce() -> R) -> R {
         let here = Local::here();
         if !core::ptr::eq(here, self.home.0) {
             return self.apart(here, 0, f);
@@ -113,7 +70,7 @@ impl Fork {
     }
 
     #[inline(always)]
-    pub fn second<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn second<R>(&self, f: impl FnOnce() -> R) -> R {
         let here = Local::here();
         if !core::ptr::eq(here, self.home.0) || self.first.get().is_none() {
             return self.apart(here, 1, f);
@@ -128,7 +85,9 @@ impl Fork {
         self.both.set(true);
         result
     }
+}
 
+impl Fork {
     /// A side as a task of its own.
     #[inline(never)]
     fn apart<R>(&self, here: &Local, side: usize, f: impl FnOnce() -> R) -> R {

@@ -11,6 +11,7 @@ use span_rt::local::{self, Running};
 use span_rt::sites::{self, Key};
 use span_rt::stack::Trace;
 use spandag::dump::{Kind, Place};
+use spandag::task::Tally;
 use spandag::{Entry, Site};
 
 /// The kind of an operation: where it was called and with what closure.
@@ -58,20 +59,79 @@ pub fn find_both(
         let entry = Entry { context, top_site: false, top_caller: false };
         return ([(parent.task.site, entry); 2], kind);
     }
-    let sides = here.fork(kind, context, || {
-        if inside_rayon(at.file()) {
-            return [(Site::MAX, parent.task.entry); 2];
-        }
-        [(1, a), (2, b)].map(|(side, closure)| {
-            let site = in_source(at, closure, side);
-            (site, here.enter(context, site))
-        })
-    });
+    let sides = here.fork(kind, context, || in_context(here, parent, at, (a, b)));
     if sides[0].0 != Site::MAX {
         return (sides, NO_KIND);
     }
     let site = by_stack(here, parent, kind.1, a);
     ([(site, here.enter(context, site)); 2], kind)
+}
+
+/// Beside places, which are addresses: pieces of an operation, and operations.
+const PIECE: usize = 1;
+/// See [`PIECE`].
+const OPERATION: usize = 2;
+
+/// The same in [`Mode::Timed`](local::Mode::Timed), with what ended there on this thread.
+#[inline(always)]
+pub fn sides(
+    here: &Local,
+    parent: &Running,
+    at: &'static Location<'static>,
+    kind: (usize, usize),
+    (a, b): (&'static str, &'static str),
+) -> (&'static [Tally; 2], (usize, usize)) {
+    if parent.kind == kind {
+        return (pieces(here, parent), kind);
+    }
+    match here.last_sides((kind.0, kind.1, parent.task.entry.context)) {
+        Some(sides) if sides[0].site != Site::MAX => (sides, NO_KIND),
+        _ => other_sides(here, parent, at, kind, a, b),
+    }
+}
+
+/// Pieces of an operation that splits itself: its site is active already, so nothing changes.
+fn pieces(here: &Local, parent: &Running) -> &'static [Tally; 2] {
+    let (site, context) = (parent.task.site, parent.task.entry.context);
+    let entry = Entry { context, top_site: false, top_caller: false };
+    here.sides((PIECE, site as usize, context), || [(site, entry); 2])
+}
+
+#[inline(never)]
+fn other_sides(
+    here: &Local,
+    parent: &Running,
+    at: &'static Location<'static>,
+    kind: (usize, usize),
+    a: &'static str,
+    b: &'static str,
+) -> (&'static [Tally; 2], (usize, usize)) {
+    let context = parent.task.entry.context;
+    let sides = here.sides((kind.0, kind.1, context), || in_context(here, parent, at, (a, b)));
+    if sides[0].site != Site::MAX { (sides, NO_KIND) } else { (operation(here, parent, kind.1, a), kind) }
+}
+
+/// The sides of an operation of rayon's that starts.
+fn operation(here: &Local, parent: &Running, type_key: usize, closure: &'static str) -> &'static [Tally; 2] {
+    let context = parent.task.entry.context;
+    let site = by_stack(here, parent, type_key, closure);
+    here.sides((OPERATION, site as usize, context), || [(site, here.enter(context, site)); 2])
+}
+
+/// Two closures in the source, or no sites if that is rayon's.
+fn in_context(
+    here: &Local,
+    parent: &Running,
+    at: &'static Location<'static>,
+    (a, b): (&'static str, &'static str),
+) -> [(Site, Entry); 2] {
+    if inside_rayon(at.file()) {
+        return [(Site::MAX, parent.task.entry); 2];
+    }
+    [(1, a), (2, b)].map(|(side, closure)| {
+        let site = in_source(at, closure, side);
+        (site, here.enter(parent.task.entry.context, site))
+    })
 }
 
 #[cold]

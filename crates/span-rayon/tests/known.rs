@@ -231,14 +231,16 @@ fn main() {
     names.extend((1..25).map(|n: u32| n.to_string()));
     let mut failed = 0;
     for name in &names {
-        // With call sites, and as a whole, which is another algorithm.
-        for (threads, whole) in ["1", "2", "4"].into_iter().flat_map(|t| [(t, ""), (t, "1")]) {
+        // With call sites, followed in detail and not, and as a whole: these are three algorithms.
+        let ways = [("", ""), ("", "1000000000"), ("1", "")];
+        for (threads, (whole, heavy)) in ["1", "2", "4"].into_iter().flat_map(|t| ways.map(|w| (t, w))) {
             let run = Command::new(std::env::current_exe().unwrap())
                 .env(PROGRAM, name)
                 .env("RAYON_NUM_THREADS", threads)
                 .env("FARSIGHT_SPAN_OUT", &out)
                 .env("FARSIGHT_SPAN_COST", "units")
                 .env("FARSIGHT_SPAN_WHOLE", whole)
+                .env("FARSIGHT_SPAN_HEAVY", heavy)
                 .output()
                 .unwrap();
             let err = String::from_utf8_lossy(&run.stderr);
@@ -258,7 +260,7 @@ fn main() {
                 || (on_work != t.work && name != "panic")
             {
                 eprintln!(
-                    "{name} with {threads} threads (whole: {whole:?}): {} {} instead of {expect}; sites add up to {on_work} {on_span}",
+                    "{name} with {threads} threads (whole: {whole:?}, heavy: {heavy:?}): {} {} instead of {expect}; sites add up to {on_work} {on_span}",
                     t.work, t.span
                 );
                 failed += 1;

@@ -151,6 +151,12 @@ impl Clock {
         !core::ptr::eq(self.word, self.own_word.as_ptr())
     }
 
+    /// A word that is not 0 as long as this thread was not preempted and got no signal, if there is one: then all that passes
+    /// is time.
+    pub fn calm(&self) -> Option<*const u64> {
+        (self.sees_preemption() && !is_counted()).then_some(self.word.cast_const())
+    }
+
     fn refer(&self) {
         // SAFETY: `word` is this thread's own `rseq_cs`, or `own_word`; both live as long as the thread.
         unsafe { self.word.write_volatile(if self.sees_preemption() { section() } else { 1 }) };
@@ -198,6 +204,7 @@ impl Clock {
     }
 
     #[cold]
+    #[inline(never)]
     fn repair(&self, cost: u64, now: u64) -> (u64, u64) {
         let cpu = libc::ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let ran = ((u128::from(cpu - self.cpu0_ns.get()) * u128::from(rate())) >> 32) as u64;

@@ -19,6 +19,9 @@ pub const STRANDS: &str = "FARSIGHT_SPAN_STRANDS";
 /// Set: only the program as a whole, no call sites.
 pub const WHOLE: &str = "FARSIGHT_SPAN_WHOLE";
 
+/// Paths of this length are followed in detail, when there are few sites; for tests.
+pub const HEAVY: &str = "FARSIGHT_SPAN_HEAVY";
+
 /// What a strand costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
@@ -47,6 +50,8 @@ pub struct Settings {
     pub strands: Option<String>,
     /// [`WHOLE`].
     pub whole: bool,
+    /// [`HEAVY`].
+    pub heavy: Option<u64>,
 }
 
 impl Settings {
@@ -74,6 +79,7 @@ pub fn settings() -> &'static Settings {
             raw: get(CLOCK).is_some_and(|v| v == "raw"),
             strands: get(STRANDS),
             whole: get(WHOLE).is_some(),
+            heavy: get(HEAVY).and_then(|v| v.parse().ok()),
         }
     })
 }

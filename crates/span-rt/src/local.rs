@@ -10,9 +10,10 @@ use crate::env::{Cost, settings};
 use crate::samples::{self, StrandLog};
 use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
-use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
+use spandag::task::{Books, Gather, Light, Opened, Outcome, Spawned, Tally, Task};
 use spandag::{Arena, Context, Entry, Scale, Site};
+use std::collections::HashMap;
 use std::sync::{Mutex, Once, PoisonError};
 
 /// In ticks, about 20 µs; in instructions, about as much.
@@ -63,22 +64,36 @@ impl Running {
     }
 }
 
-/// One thread.
+/// One thread. What every fork touches comes first.
+#[repr(C)]
 pub struct Local {
-    /// Its clock.
-    pub clock: Clock,
     current: Cell<*mut Running>,
     begun: Cell<u64>,
     /// When the last task ended on this thread, and whose child it was: the next strand may start there.
     stamp: Cell<u64>,
     tag: Cell<usize>,
+    /// While a strand runs, the base of its task; whoever takes samples looks at it.
+    strand: Cell<u64>,
+    /// In [`Mode::Timed`]: 0 if more has happened than that time has passed.
+    calm: Cell<*const u64>,
+    /// What the statics say: they are as good as fields only where they are defined.
+    hook: Cell<u64>,
+    heavy: Cell<u64>,
+    burden: Cell<u64>,
+    /// The fork that was looked up last.
+    last: LightFork,
+    arena: UnsafeCell<Arena>,
+    /// Its clock.
+    pub clock: Clock,
     stack_top: usize,
     books: UnsafeCell<Books>,
-    arena: UnsafeCell<Arena>,
     busy: AtomicBool,
     entries: [Cell<(u64, Entry)>; ENTRY_SLOTS],
     known: [Cell<((usize, usize), Site)>; SITE_SLOTS],
     forks: [Fork; FORK_SLOTS],
+    /// Forks of light tasks: those that were looked up last, and all.
+    light: [LightFork; FORK_SLOTS],
+    tallies: Mutex<HashMap<ForkKey, &'static [Tally; 2]>>,
     /// The task of a thread that the program started itself.
     own_root: Cell<*mut Running>,
     /// Forks where only lengths are kept.
@@ -87,8 +102,6 @@ pub struct Local {
     calls: *mut CallLog,
     /// For a copy of them.
     copy: Cell<Vec<Call>>,
-    /// While a strand runs, the base of its task; whoever takes samples looks at it.
-    strand: Cell<u64>,
     /// Samples of the strand that runs.
     samples: Cell<*mut StrandLog>,
 }
@@ -109,6 +122,25 @@ impl Fork {
             context: Cell::new(0),
             sides: Cell::new([(0, Entry { context: 0, top_site: false, top_caller: false }); 2]),
         }
+    }
+}
+
+/// What tells forks apart: what was forked, in which context.
+pub type ForkKey = (usize, usize, Context);
+
+/// A fork of light tasks that was looked up.
+struct LightFork {
+    key: Cell<ForkKey>,
+    sides: Cell<&'static [Tally; 2]>,
+}
+
+impl LightFork {
+    const fn none() -> LightFork {
+        const fn nothing() -> Tally {
+            Tally::new(0, Entry { context: 0, top_site: false, top_caller: false })
+        }
+        static NOTHING: [Tally; 2] = [nothing(), nothing()];
+        LightFork { key: Cell::new((0, 0, 0)), sides: Cell::new(&NOTHING) }
     }
 }
 
@@ -137,7 +169,9 @@ static ROOT_SCOPE: Mutex<Option<(Gather, Option<Opened>)>> = Mutex::new(None);
 static STOP: AtomicBool = AtomicBool::new(false);
 static BURDEN: AtomicU64 = AtomicU64::new(0);
 static WHOLE: AtomicBool = AtomicBool::new(false);
-static PLAIN: AtomicBool = AtomicBool::new(false);
+static MODE: AtomicU8 = AtomicU8::new(Mode::Full as u8);
+/// For threads of which nothing tells for free that nothing has happened.
+static NEVER_CALM: u64 = 0;
 static HEAVY: AtomicU64 = AtomicU64::new(HEAVY_TICKS);
 
 struct Shared(*const Local);
@@ -150,8 +184,13 @@ pub const PROGRAM: usize = 1;
 /// Looks at the settings. To be called before the first task.
 pub fn choose() {
     WHOLE.store(settings().whole, Ordering::Relaxed);
-    let plain = settings().whole && settings().cost != Cost::Instructions && settings().strands.is_none();
-    PLAIN.store(plain, Ordering::Relaxed);
+    let one_run = settings().cost != Cost::Instructions && settings().strands.is_none();
+    let mode = match (one_run, settings().whole) {
+        (true, false) => Mode::Timed,
+        (true, true) => Mode::Plain,
+        _ => Mode::Full,
+    };
+    MODE.store(mode as u8, Ordering::Relaxed);
 }
 
 /// Starts the clock and the task of the whole program, on the main thread. Later calls do nothing.
@@ -179,6 +218,7 @@ pub fn start() {
         *ROOT_SCOPE.lock().unwrap_or_else(PoisonError::into_inner) = Some((Gather::default(), Some(opened)));
         let root = Box::into_raw(root);
         ROOT.store(root, Ordering::Release);
+        here.refresh();
         // From here on: what was prepared above is ours.
         here.resume(root);
     });
@@ -212,11 +252,18 @@ impl Local {
                 ENTRY_SLOTS],
             known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
             forks: [const { Fork::none() }; FORK_SLOTS],
+            light: [const { LightFork::none() }; FORK_SLOTS],
+            tallies: Mutex::default(),
             own_root: Cell::new(core::ptr::null_mut()),
             plain_forks: Cell::new(0),
             calls: core::ptr::null_mut(),
             copy: Cell::default(),
             strand: Cell::new(0),
+            calm: Cell::new(&raw const NEVER_CALM),
+            last: LightFork::none(),
+            hook: Cell::new(0),
+            heavy: Cell::new(0),
+            burden: Cell::new(0),
             samples: Cell::new(StrandLog::nobody()),
         });
         if settings().cost == Cost::Instructions {
@@ -224,6 +271,7 @@ impl Local {
         }
         local.clock.settle_with(local.calls);
         let local: &'static Local = Box::leak(local);
+        local.refresh();
         HERE.set(local);
         END.with(|_| ());
         ALL.lock().unwrap_or_else(PoisonError::into_inner).push(Shared(local));
@@ -231,6 +279,14 @@ impl Local {
             local.be_sampled();
         }
         local
+    }
+
+    /// Looks at what may have changed.
+    fn refresh(&self) {
+        self.hook.set(clock::HOOK.load(Ordering::Relaxed));
+        self.heavy.set(HEAVY.load(Ordering::Relaxed));
+        self.burden.set(burden());
+        self.calm.set(self.clock.calm().unwrap_or(&raw const NEVER_CALM));
     }
 
     /// Strands of this thread are sampled from now on.
@@ -382,7 +438,7 @@ impl Local {
         self.begun.set(self.clock.begin());
     }
 
-    /// As [`pause`](Self::pause), where only lengths are kept ([`is_plain`]). The next strand that starts under the name
+    /// As [`pause`](Self::pause), where only lengths are kept ([`Mode::Plain`]). The next strand that starts under the name
     /// `tag` on this thread starts where this one ended.
     #[inline(always)]
     pub fn pause_plain(&self, tag: usize) -> *mut Running {
@@ -406,6 +462,144 @@ impl Local {
             self.begun.set(self.clock.begin());
         }
         self.tag.set(0);
+    }
+
+    /// As [`pause`](Self::pause), in [`Mode::Timed`]. The next strand that starts under the name `tag` on this thread starts
+    /// where this one ended.
+    #[inline(always)]
+    pub fn pause_timed(&self, tag: usize) -> *mut Running {
+        let current = self.current.get();
+        if current.is_null() {
+            return self.adopt();
+        }
+        let cost = self.cost_timed(current, tag);
+        // SAFETY: as in `pause`.
+        unsafe { &mut *current }.task.strand(cost);
+        current
+    }
+
+    /// What the strand of `current` costs that ends.
+    #[inline(always)]
+    fn cost_timed(&self, current: *mut Running, tag: usize) -> u64 {
+        self.strand.set(0);
+        self.tag.set(tag);
+        let now = clock::tsc();
+        // SAFETY: a word of this thread's, or one that is never written.
+        if unsafe { self.calm.get().read_volatile() } == 0 {
+            return self.cost_closely(current);
+        }
+        let cost = now.wrapping_sub(self.begun.get()).wrapping_sub(self.hook.get());
+        self.begun.set(now);
+        cost.cast_signed().max(0).cast_unsigned()
+    }
+
+    /// The same where something has happened: the thread was preempted, or got a signal, as for a sample.
+    #[cold]
+    #[inline(never)]
+    fn cost_closely(&self, current: *mut Running) -> u64 {
+        let (cost, now) = self.clock.end(self.begun.get());
+        self.begun.set(now);
+        // SAFETY: as in `pause`.
+        let sampled = unsafe { (&raw const (*self.samples.get()).taken).read_volatile() };
+        if sampled == 0 {
+            return cost;
+        }
+        let cost = cost.saturating_sub(sampled * samples::cost());
+        // SAFETY: as in `pause`.
+        let running = unsafe { &mut *current };
+        running.task.strand(cost);
+        self.take_samples(running, cost);
+        0 // it was told
+    }
+
+    /// A strand of `running` starts, as said by [`pause_timed`](Self::pause_timed), or now. Whether it was the former.
+    #[inline(always)]
+    pub fn resume_timed(&self, running: *mut Running, base: usize, tag: usize) -> bool {
+        self.current.set(running);
+        let follows = self.tag.get() == tag;
+        if !follows {
+            self.begin_anew();
+        }
+        self.tag.set(0);
+        self.strand.set(base as u64);
+        follows
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_anew(&self) {
+        self.begun.set(self.clock.begin());
+    }
+
+    /// The current task ends, on the thread of who waits for it, and directly after what came before it.
+    #[inline(always)]
+    pub fn end_light(&self, running: &mut Running, tag: usize, tally: &Tally, out: &mut Light) {
+        let cost = self.cost_timed(running, tag);
+        self.current.set(core::ptr::null_mut());
+        if !running.task.finish_light(cost, tally, self.heavy.get(), out) {
+            self.end_heavy(&mut running.task, cost, out);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_heavy(&self, task: &mut Task, cost: u64, out: &mut Light) {
+        task.strand(cost);
+        let mut outcome = Outcome::default();
+        self.end(task, &mut outcome);
+        *out = outcome.into();
+        self.begin_anew(); // what this took is ours
+    }
+
+    /// The current task ends, wherever it was started.
+    #[cold]
+    #[inline(never)]
+    pub fn end_stolen(&self, running: &mut Running, tag: usize, out: &mut Light) {
+        let cost = self.cost_timed(running, tag);
+        running.task.strand(cost);
+        let outcome: Outcome = self.end_apart(&mut running.task).into();
+        self.count_forks(1);
+        *out = outcome.into();
+        self.begin_anew(); // as above
+    }
+
+    /// The children of a task that waits have ended: see [`Task::join_light`].
+    #[inline(always)]
+    pub fn join_light(&self, task: &mut Task, sides: (&mut Light, &mut Light), tallies: &[Tally; 2]) {
+        if task.join_light(sides, tallies, self.burden.get(), scale, self.arena()) {
+            self.begin_anew(); // what this took is ours
+        }
+    }
+
+    /// The two sides of the fork of that key, if that was the last one that was looked up.
+    #[inline(always)]
+    pub fn last_sides(&self, key: ForkKey) -> Option<&'static [Tally; 2]> {
+        (self.last.key.get() == key).then(|| self.last.sides.get())
+    }
+
+    /// The two sides of the fork of that key, looked up before or found: a site and what it means to invoke it here.
+    pub fn sides(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static [Tally; 2] {
+        let slot = &self.light[(key.0 >> 3 ^ key.1 ^ (key.2 as usize).wrapping_mul(7)) % FORK_SLOTS];
+        let sides = if slot.key.get() == key { slot.sides.get() } else { self.new_sides(key, find) };
+        for slot in [slot, &self.last] {
+            slot.key.set(key);
+            slot.sides.set(sides);
+        }
+        sides
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_sides(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static [Tally; 2] {
+        self.refresh();
+        let known = || self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sides) = known().get(&key) {
+            return sides;
+        }
+        // Sums that outlive their thread, as its books do.
+        let sides = Box::leak(Box::new(find().map(|(site, entry)| Tally::new(site, entry))));
+        known().insert(key, sides);
+        sides
     }
 
     /// Forks are counted without a look at call sites.
@@ -619,6 +813,8 @@ impl Local {
             unsafe { *books = Books::default() };
             self.busy.store(false, Ordering::Release);
         }
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.light.iter().chain([&self.last]).for_each(|slot| slot.key.set((0, 0, 0)));
     }
 
     fn thread_ends(&self) {
@@ -642,10 +838,25 @@ pub fn is_whole() -> bool {
     WHOLE.load(Ordering::Relaxed)
 }
 
-/// The same, not in instructions and in one run: nothing is kept but lengths.
+/// What forks have to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Strands are compared with other runs, or instructions counted and calls told of.
+    Full,
+    /// Neither, and call sites are asked for: what most runs are.
+    Timed,
+    /// Neither, and nothing is kept but lengths.
+    Plain,
+}
+
+/// What forks have to do.
 #[inline(always)]
-pub fn is_plain() -> bool {
-    PLAIN.load(Ordering::Relaxed)
+pub fn mode() -> Mode {
+    match MODE.load(Ordering::Relaxed) {
+        1 => Mode::Timed,
+        2 => Mode::Plain,
+        _ => Mode::Full,
+    }
 }
 
 /// How large things are now.
@@ -659,7 +870,7 @@ pub fn scale() -> Scale {
 
 /// Paths shorter than this are not followed in detail, when there are few sites.
 pub fn heavy() -> u64 {
-    if settings().cost == Cost::Units { 0 } else { HEAVY_TICKS }
+    settings().heavy.unwrap_or(if settings().cost == Cost::Units { 0 } else { HEAVY_TICKS })
 }
 
 /// There are more sites: paths must be longer to be followed in detail.
@@ -753,6 +964,8 @@ pub fn collect() -> Option<Collected> {
         if patience > 0 {
             // SAFETY: its thread is not in its books, and will not open them again: it sees `STOP`.
             all.merge(unsafe { &*local.books.get() });
+            let tallies = local.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+            tallies.values().flat_map(|sides| *sides).for_each(|tally| tally.settle(&mut all));
             all.halves += 2 * local.plain_forks.get();
         }
         repaired += local.clock.repaired.get();

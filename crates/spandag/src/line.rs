@@ -82,6 +82,11 @@ impl Inside {
         self.rest.as_ref().and_then(|r| r.detail.as_ref()).map(|d| d.span)
     }
 
+    /// Of this length, none of it added up.
+    pub fn of(span: Cost, tail: Link) -> Self {
+        Self { span, tail, rest: None }
+    }
+
     /// Nothing of it was added up.
     #[inline]
     pub fn is_light(&self) -> bool {
@@ -106,6 +111,43 @@ impl Line {
         self.span() == 0
             && self.inside.tail == NONE
             && self.inside.rest.as_ref().is_none_or(|r| r.prof.is_empty())
+    }
+
+    /// Nothing of it was added up.
+    #[inline(always)]
+    pub fn is_light(&self) -> bool {
+        self.inside.is_light()
+    }
+
+    /// The last thing that ended on it, and was not added up.
+    #[inline(always)]
+    pub fn tail(&self) -> Link {
+        self.inside.tail
+    }
+
+    /// Adds an invocation of length `span` at the end of a path that is light.
+    #[inline(always)]
+    pub fn end_with(&mut self, mut node: Node, span: Cost, arena: &mut Arena) {
+        node.before = self.inside.tail;
+        self.inside.tail = arena.push(node);
+        self.inside.span += span;
+    }
+
+    /// Adds another one at the end, as [`append_from`](Self::append_from) does, where both are light and stay so.
+    #[inline(always)]
+    pub fn append_light(&mut self, other: &mut Line, arena: &mut Arena) {
+        self.own += core::mem::take(&mut other.own);
+        self.inside.span += core::mem::take(&mut other.inside.span);
+        let theirs = core::mem::replace(&mut other.inside.tail, NONE);
+        self.inside.tail = arena.append(self.inside.tail, theirs);
+    }
+
+    /// Is from now on an invocation and nothing else, as a path that was light.
+    #[inline(always)]
+    pub fn be(&mut self, node: Node, span: Cost, arena: &mut Arena) {
+        self.own = 0;
+        self.inside.span = span;
+        self.inside.tail = arena.push(node);
     }
 
     /// The part of it that is the task's own strands.

@@ -231,6 +231,61 @@ impl Stack {
     /// The current invocation returns, its children having been waited for. The program itself never returns.
     #[inline]
     pub fn leave(&mut self) {
+        if !self.leave_light() {
+            self.leave_any();
+        }
+    }
+
+    /// The same, if it is one of many that are short and have nothing that was added up: whether it was. What happens is what
+    /// would happen in [`leave_any`](Self::leave_any), without asking at every step.
+    #[inline]
+    fn leave_light(&mut self) -> bool {
+        let Some((g, callers)) = self.frames.split_last_mut() else { return false };
+        let Some(f) = callers.last_mut() else { return false };
+        let (work, span) = (g.returned + g.own, g.line.span());
+        let through = f.line.span() + span;
+        let light = g.line.is_light() & f.line.is_light() & g.fork.is_none() & (through < self.heavy_now);
+        if !light {
+            return false;
+        }
+        let (all, local) = ((work, span), (g.own, g.line.local()));
+        let mut node = Node::new(g.site, g.entry, all, local);
+        node.inside = g.line.tail();
+        let burdened = g.burdened + g.own;
+        let arena = &mut self.arena;
+        match g.how {
+            How::Called => {
+                f.line.end_with(node, span, arena);
+                f.burdened += burdened;
+            }
+            How::Spawned => {
+                let fork = f.fork.get_or_insert_with(|| self.spare.pop().unwrap_or_default());
+                if !fork.is_light() {
+                    return false;
+                }
+                if through > fork.longest.span() {
+                    fork.prefix.append_light(&mut f.line, arena);
+                    fork.longest.be(node, span, arena);
+                }
+                self.spawns += 1;
+                f.burdened_child = f.burdened_child.max(f.burdened + f.own + burdened + self.burden);
+                f.burdened += self.burden;
+            }
+            How::Iteration => return false,
+        }
+        f.returned += work;
+        add(&mut self.on_work[g.site as usize], &g.entry, all, local);
+        if arena.len() > f.floor + NODES_MAX {
+            f.fold(Scale { sites: self.on_work.len(), heavy: self.heavy_now }, arena);
+            self.slow = true;
+        }
+        let len = self.frames.len() - 1;
+        self.frames.truncate(len);
+        true
+    }
+
+    #[inline(never)]
+    fn leave_any(&mut self) {
         if self.frames.len() < 2 {
             return;
         }
@@ -305,12 +360,34 @@ impl Stack {
     }
 }
 
+impl Fork {
+    #[inline(always)]
+    fn is_light(&self) -> bool {
+        self.prefix.is_light() & self.longest.is_light()
+    }
+}
+
 impl Frame {
     /// Waits for the children; whether there were any.
     #[inline]
     fn wait(&mut self, burden: Cost, scale: Scale, arena: &mut Arena, spare: &mut Spare) -> bool {
         let Some(mut fork) = self.fork.take() else { return false };
+        let light = fork.is_light() & self.line.is_light();
         let Fork { prefix, longest } = &mut *fork;
+        let (through, longer) = (self.line.span(), longest.span());
+        if light & (through.max(longer) < scale.heavy) {
+            if through > longer {
+                prefix.append_light(&mut self.line, arena);
+                longest.clear();
+            } else {
+                prefix.append_light(longest, arena);
+                self.line.clear();
+            }
+            self.line.put(prefix);
+            spare.push(fork);
+            self.burden_children(burden);
+            return true;
+        }
         if self.line.span().max(longest.span()) >= scale.heavy {
             let longer =
                 core::mem::take(longest).max(core::mem::take(&mut self.line), self.site, scale, arena);
@@ -323,6 +400,13 @@ impl Frame {
         }
         self.line.put(prefix);
         spare.push(fork);
+        self.burden_children(burden);
+        true
+    }
+
+    /// The burdened span of children that were waited for.
+    #[inline(always)]
+    fn burden_children(&mut self, burden: Cost) {
         if self.iterations > 0 {
             let halvings = u64::from(self.iterations.next_power_of_two().trailing_zeros());
             self.burdened_child += burden.saturating_mul(halvings);
@@ -330,7 +414,6 @@ impl Frame {
         }
         self.burdened = self.burdened.max(self.burdened_child.saturating_sub(self.own));
         self.burdened_child = 0;
-        true
     }
 
     /// The invocation ends.

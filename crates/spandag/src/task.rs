@@ -14,6 +14,10 @@
 //! A task inside a join that spawns into a scope outside it has no point to refer to; the way up to the spawn
 //! then counts as strands of the spawning site. Lengths are right in any case: they are absolute.
 
+mod light;
+
+pub use light::{Light, Tally};
+
 use crate::chain::{Arena, NODES_MAX, Node};
 use crate::context::{Contexts, Entry};
 use crate::line::{Inside, Line, Scale};
@@ -190,6 +194,7 @@ impl Task {
         Self::new(ROOT, contexts.enter(Contexts::EMPTY, ROOT, crate::Func::MAX), 0, 0)
     }
 
+    #[inline(always)]
     fn new(site: Site, entry: Entry, start: Cost, start_burdened: Cost) -> Self {
         Self {
             site,
@@ -276,6 +281,7 @@ impl Task {
     }
 
     /// A task that starts where another one stood, on the path from the program's start.
+    #[inline(always)]
     pub fn at(site: Site, entry: Entry, start: (Cost, Cost)) -> Task {
         Self::new(site, entry, start.0, start.1)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use program::{Naive, Op, Path, Random, cilk, func, stealing};
 use proptest::prelude::*;
 use spandag::serial::{How, Stack, Totals};
-use spandag::task::{Books, Gather, Outcome, Spawned, Task};
+use spandag::task::{Books, Gather, Light, Outcome, Spawned, Tally, Task};
 use spandag::{Arena, Contexts, Cost, Record, Scale, Site};
 
 fn nonzero(records: &[Record]) -> BTreeMap<Site, Record> {
@@ -105,6 +105,15 @@ impl Pool {
         out
     }
 
+    /// A side of a join whose sides are taken to be light, unless they are not.
+    fn finish_light(&mut self, mut task: Task, tally: &Tally) -> Light {
+        let mut out = Light::default();
+        if self.random.below(4) > 0 && task.finish_light(0, tally, self.heavy, &mut out) {
+            return out;
+        }
+        self.finish(task).into()
+    }
+
     fn finish_apart(&mut self, mut task: Task) -> Spawned {
         let (worker, scale) = (self.random.below(3) as usize, self.scale());
         task.finish_apart(&mut self.books[worker], scale, &mut self.arena)
@@ -129,6 +138,23 @@ impl Pool {
                 Op::Join((a, a_ops), (b, b_ops)) => {
                     let first_a = self.random.below(2) == 0;
                     let (a, b) = (self.child(task, *a), self.child(task, *b));
+                    if self.random.below(2) == 0 {
+                        let tallies = [&a, &b].map(|t| Tally::new(t.site, t.entry));
+                        let mut sides = [None, None];
+                        let mut todo = vec![(0, a, a_ops), (1, b, b_ops)];
+                        while let Some((n, mut child, ops)) =
+                            if first_a && todo.len() > 1 { Some(todo.remove(0)) } else { todo.pop() }
+                        {
+                            child.on(&self.arena);
+                            self.run(&mut child, ops, &mut None);
+                            sides[n] = Some(self.finish_light(child, &tallies[n]));
+                        }
+                        let ([a, b], scale) =
+                            (sides.each_mut().map(|s| s.as_mut().expect("both have run")), self.scale());
+                        task.join_light((a, b), &tallies, 0, || scale, &mut self.arena);
+                        tallies.iter().for_each(|t| t.settle(&mut self.books[1]));
+                        continue;
+                    }
                     let mut run = |mut child: Task, ops: &'a [Op]| {
                         child.on(&self.arena);
                         self.run(&mut child, ops, &mut None);
