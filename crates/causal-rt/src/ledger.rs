@@ -17,6 +17,11 @@
 //! the core that has to stand still. (With pauses that free the core, one thread's pause is the other one's gain and
 //! nobody is delayed: predictions for the running thread come out too high.)
 //!
+//! # Spinning
+//! A thread that spins in its runtime while it waits should be excused like one that sleeps, but when it began and when it
+//! ends nobody tells. A sample there stands for a period of such time: what `global` grows in a period is *spared*, taken
+//! off later debts of the same experiment. That is right on average, and late by a period for a single wait.
+//!
 //! What was overslept is kept as `excess` and taken off later pauses; it never makes `global` grow, or every late
 //! wake-up would slow everybody down.
 
@@ -62,6 +67,8 @@ pub struct Ledger {
     cell: AtomicPtr<ThreadCell>,
     earning: Earning,
     excess_ns: Cell<u64>,
+    /// Of this experiment's delays, what need not be served: see "Spinning".
+    spared_ns: Cell<u64>,
     /// Core time used by pauses in the handler that no sample has been dropped for yet.
     spun_ns: Cell<u64>,
     /// `global` when the wait began.
@@ -85,6 +92,7 @@ impl Ledger {
             cell: AtomicPtr::new(cell),
             earning: Earning::new(),
             excess_ns: Cell::new(0),
+            spared_ns: Cell::new(0),
             spun_ns: Cell::new(0),
             wait_global: Cell::new(0),
             wait_mark: Cell::new(woken::Mark::NONE),
@@ -125,6 +133,7 @@ impl Ledger {
     pub fn begin(&self, shared: &Shared, paid: u64, thread: Beginner, cpu_ns: u64) {
         let now = now_ns();
         self.excess_ns.set(0);
+        self.spared_ns.set(0);
         self.spun_ns.set(0);
         self.explained_ns.set(0);
         self.paused_cpu_ns.set(0);
@@ -163,6 +172,7 @@ impl Ledger {
         }
         let paid = pack(epoch(global), 0);
         self.set_paid(paid);
+        self.spared_ns.set(0);
         paid
     }
 
@@ -184,6 +194,19 @@ impl Ledger {
         self.collect(shared, now);
         self.set_paid(self.earning.sampled(shared, self.paid(), target, ns, now));
         self.show_earner();
+    }
+
+    /// A sample that stands for `ns` fell where the thread spins while it waits for another one.
+    pub fn spare(&self, shared: &Shared, ns: u64) {
+        /// Part of the time that is looked ahead: earners are published for a period or two only.
+        const PART: u64 = 8;
+        let now = now_ns();
+        let (global, ahead) = (shared.global_at(now), shared.global_at(now + ns / PART));
+        if epoch(global) == epoch(ahead) {
+            self.enter_epoch(global);
+            let grows = PART * (delay_ns(ahead) - delay_ns(global).min(delay_ns(ahead)));
+            self.spared_ns.set(self.spared_ns.get() + grows);
+        }
     }
 
     /// Another segment begins (see `habit`).
@@ -266,11 +289,13 @@ impl Ledger {
                 paused = true;
                 self.earning.stop(shared);
             }
-            let excess = self.excess_ns.get();
-            let off = excess.min(debt);
-            self.excess_ns.set(excess - off);
-            if debt > off {
-                let asked = debt - off;
+            let mut asked = debt;
+            for kept in [&self.spared_ns, &self.excess_ns] {
+                let off = kept.get().min(asked);
+                kept.set(kept.get() - off);
+                asked -= off;
+            }
+            if asked > 0 {
                 let Paused { took_ns, spun_ns } = pause::pause(shared, asked, global, crowded(shared));
                 if place == Place::Handler {
                     self.spun_ns.set(self.spun_ns.get() + spun_ns);

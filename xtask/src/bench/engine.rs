@@ -48,6 +48,13 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("cc1-O2", &["{cc1}", "-quiet", "-O2", "{dir}/source.i", "-o", "-"], "/dev/null"),
 ];
 
+/// Programs with `{threads}` threads, likewise.
+const PARALLEL: &[(&str, &[&str], &str)] = &[
+    ("parallel", &["{dir}/parallel", "{threads}"], "/dev/null"),
+    ("pigz-6", &["pigz", "-p", "{threads}", "-c"], "{dir}/text-10m"),
+    ("xz-1", &["xz", "-1", "-T", "{threads}", "--block-size=500000", "-c"], "{dir}/text-5m"),
+];
+
 struct Wrapper {
     name: String,
     words: Vec<String>,
@@ -230,23 +237,29 @@ impl Bench {
     }
 
     fn speedup(&self, wrappers: &[Wrapper], runs: usize) -> Result<()> {
-        println!("\nparallel speedup, wall time of 1 thread over 2 (load {})", load());
-        let program = self.expand("{dir}/parallel");
-        let mut walls = vec![[Vec::new(), Vec::new()]; wrappers.len()];
-        for _ in 0..runs {
-            for (w, wrapper) in wrappers.iter().enumerate() {
-                for (t, threads) in ["1", "2"].iter().enumerate() {
-                    walls[w][t].push(self.sample(
-                        wrapper,
-                        &[program.clone(), (*threads).into()],
-                        "/dev/null",
-                    )?);
+        println!("\nspeedup by a second thread, and what is kept of 2 if natively it were 2 (load {})", load());
+        print!("{:<10}", "program");
+        wrappers.iter().for_each(|wrapper| print!("{:>17}", wrapper.name));
+        println!();
+        for (name, command, input) in PARALLEL {
+            let command = |threads: &str| -> Vec<String> {
+                command.iter().map(|word| self.expand(word).replace("{threads}", threads)).collect()
+            };
+            let mut walls = vec![[Vec::new(), Vec::new()]; wrappers.len()];
+            for _ in 0..runs {
+                for (wrapper, walls) in wrappers.iter().zip(&mut walls) {
+                    for (threads, walls) in ["1", "2"].iter().zip(walls) {
+                        walls.push(self.sample(wrapper, &command(threads), &self.expand(input))?);
+                    }
                 }
             }
-        }
-        for (w, wrapper) in wrappers.iter().enumerate() {
-            let [one, two] = [0, 1].map(|t| median(&walls[w][t], |s| s.wall_ns));
-            println!("{:<10}{:>10.2}   ({:.3} s / {:.3} s)", wrapper.name, one / two, one / 1e9, two / 1e9);
+            let speedups: Vec<f64> = walls
+                .iter()
+                .map(|walls| median(&walls[0], |s| s.wall_ns) / median(&walls[1], |s| s.wall_ns))
+                .collect();
+            print!("{name:<10}");
+            speedups.iter().for_each(|speedup| print!("{speedup:>9.2} {:>7.2}", 2.0 * speedup / speedups[0]));
+            println!();
         }
         Ok(())
     }

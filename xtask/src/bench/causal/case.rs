@@ -54,6 +54,7 @@ pub const CASES: &[Case] = &[
     case("Rust condvar", "locks.rs", &["U", "X", "3000000", "condvar"], 3_000_000, "turn"),
     case("barrier", "barrier.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
     case("barrier, 4 threads", "barrier.c", &["U", "X", "4000000", "4"], 6_000_000, "slow"),
+    case("OpenMP", "openmp.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
     case("I/O-bound", "io_bound.c", &["U", "X", "1000"], 1_600_000, "computing"),
     case("memory-bound", "memory_bound.c", &["U", "X", "200000"], 60_000, "memory"),
     case("phases", "phases.c", &["U", "X", "1000000"], 1_000_000, "first"),
@@ -70,6 +71,9 @@ pub fn compile(out: &Path, source: &str, flags: &[&str]) -> Result<PathBuf> {
         "cpp" => vec!["g++", "-std=c++20", "-O2", "-g", &from, "-o", &to, "-lpthread"],
         _ => vec!["gcc", "-O2", "-g", &from, "-o", &to, "-lpthread"],
     };
+    if stem == "openmp" {
+        words.push("-fopenmp");
+    }
     words.extend(flags);
     shell::output(&words)?;
     Ok(program)
