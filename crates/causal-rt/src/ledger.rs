@@ -18,9 +18,10 @@
 //! nobody is delayed: predictions for the running thread come out too high.)
 //!
 //! # Spinning
-//! A thread that spins in its runtime while it waits should be excused like one that sleeps, but when it began and when it
-//! ends nobody tells. A sample there stands for a period of such time: what `global` grows in a period is *spared*, taken
-//! off later debts of the same experiment. That is right on average, and late by a period for a single wait.
+//! Who arrives with a debt at a wait that a hook sees pauses first and waits the rest of the time: waiting is paying, and
+//! what accrues beyond is excused. A thread that spins in its runtime while it waits is not seen to begin and to end, but a
+//! sample there stands for a period of waiting: as much is *spared*, taken off later debts of the same experiment. That is
+//! right on average, and late by a period for a single wait. What is not used up soon was more than the thread owed.
 //!
 //! What was overslept is kept as `excess` and taken off later pauses; it never makes `global` grow, or every late
 //! wake-up would slow everybody down.
@@ -34,6 +35,8 @@ use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
 
 /// Smaller debts wait for more: a pause has a cost of its own.
 const DEBT_MIN_NS: u64 = 1_000;
+/// Periods that may be spared at a time.
+const SPARED_PERIODS: u64 = 2;
 
 /// Events that segments begin with.
 pub mod event {
@@ -198,15 +201,9 @@ impl Ledger {
 
     /// A sample that stands for `ns` fell where the thread spins while it waits for another one.
     pub fn spare(&self, shared: &Shared, ns: u64) {
-        /// Part of the time that is looked ahead: earners are published for a period or two only.
-        const PART: u64 = 8;
-        let now = now_ns();
-        let (global, ahead) = (shared.global_at(now), shared.global_at(now + ns / PART));
-        if epoch(global) == epoch(ahead) {
-            self.enter_epoch(global);
-            let grows = PART * (delay_ns(ahead) - delay_ns(global).min(delay_ns(ahead)));
-            self.spared_ns.set(self.spared_ns.get() + grows);
-        }
+        let _ = self.enter_epoch(shared.hot.global.load(Acquire));
+        let most = SPARED_PERIODS * shared.period_ns.load(Relaxed);
+        self.spared_ns.set((self.spared_ns.get() + ns).min(most));
     }
 
     /// Another segment begins (see `habit`).

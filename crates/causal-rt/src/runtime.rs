@@ -8,7 +8,7 @@
 //! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
 //! | after it | excused from what accrued meanwhile; never a pause, a lock may be held |
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
-//! | sample where a runtime spins while it waits | excused from what accrues in the time that it stands for |
+//! | sample where a runtime spins while it waits | spared as much as it stands for |
 
 use crate::attribute::{Found, attribute};
 use crate::ledger::{Beginner, Ledger, Place, event};

@@ -589,7 +589,9 @@ impl<'a> Session<'a> {
             problems.push(format!("progress points that found no room: {refused}"));
         }
         let means = match (self.code.has_spinning(), shared.credit_unexplained.load(Relaxed) != 0) {
-            (true, true) => Some("by spinning and by system calls of its own: inferred from samples and CPU time"),
+            (true, true) => {
+                Some("by spinning and by system calls of its own: inferred from samples and CPU time")
+            }
             (true, false) => Some("by spinning: inferred from samples"),
             (false, true) => Some("by system calls of its own: inferred from CPU time"),
             (false, false) => None,

@@ -237,7 +237,10 @@ impl Bench {
     }
 
     fn speedup(&self, wrappers: &[Wrapper], runs: usize) -> Result<()> {
-        println!("\nspeedup by a second thread, and what is kept of 2 if natively it were 2 (load {})", load());
+        println!(
+            "\nspeedup by a second thread, and what is kept of 2 if natively it were 2 (load {})",
+            load()
+        );
         print!("{:<10}", "program");
         wrappers.iter().for_each(|wrapper| print!("{:>17}", wrapper.name));
         println!();
