@@ -17,6 +17,7 @@
 //! - A wrapper that the user has configured is called with ours inside it.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -106,9 +107,27 @@ pub fn uses_rayon_unseen(program: &Path) -> bool {
     mentions(program, b"/rayon-core") && !has_runtime(program)
 }
 
+/// Whether a text is in an executable. Read in pieces and no further than it is found: executables are large, and this happens
+/// at each start of a program.
 fn mentions(program: &Path, text: &[u8]) -> bool {
-    fs::read(program)
-        .is_ok_and(|bytes| bytes.starts_with(b"\x7fELF") && bytes.windows(text.len()).any(|w| w == text))
+    const PIECE: usize = 1 << 18;
+    let Ok(mut file) = fs::File::open(program) else { return false };
+    let mut bytes = Vec::with_capacity(PIECE + text.len());
+    let mut first = true;
+    loop {
+        // What may be the start of it stays.
+        bytes.drain(..bytes.len().saturating_sub(text.len()));
+        match file.by_ref().take(PIECE as u64).read_to_end(&mut bytes) {
+            Ok(more) if more > 0 => {}
+            _ => return false,
+        }
+        if std::mem::take(&mut first) && !bytes.starts_with(b"\x7fELF") {
+            return false;
+        }
+        if memchr::memmem::find(&bytes, text).is_some() {
+            return true;
+        }
+    }
 }
 
 /// Whether the user has programs run by another one.
@@ -400,6 +419,23 @@ fn lacking(folder: &Path) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_found_wherever_it_lies() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = b"FARSIGHT_SPAN_OUT";
+        for at in [4, 1000, (1 << 18) - 5, 1 << 18, (1 << 19) - 17, (1 << 19) + 9] {
+            let mut bytes = vec![0; at];
+            bytes[..4].copy_from_slice(b"\x7fELF");
+            fs::write(file.path(), &bytes).unwrap();
+            assert!(!mentions(file.path(), text), "{at}");
+            bytes.extend(text);
+            fs::write(file.path(), &bytes).unwrap();
+            assert!(mentions(file.path(), text), "{at}");
+        }
+        fs::write(file.path(), text).unwrap();
+        assert!(!mentions(file.path(), text), "no executable");
+    }
 
     fn args(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()
