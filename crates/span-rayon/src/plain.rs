@@ -145,6 +145,8 @@ pub fn fork<R>(join: impl FnOnce(&Fork) -> R) -> R {
         (true, Some(first)) => task.meet(first, burden),
         _ => meet_others(task, fork.mark, burden, &mut outcomes),
     }
+    // Nothing is left in them.
+    forget(outcomes);
     here.resume_plain(parent, tag + 2);
     results
 }
