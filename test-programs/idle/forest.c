@@ -1,9 +1,10 @@
 // As many calling contexts as can be: threads that walk at random through sixteen functions, so that hardly two samples
-// have the same path. Prints the time of day when it ends. Arguments: threads, CPU seconds of each.
+// have the same path. Prints the time of day when it ends. Arguments: threads, CPU seconds of each, depth of the walks.
 #include "idle.h"
 #include <pthread.h>
 
 static double seconds;
+static int depth;
 typedef uint64_t walk(uint64_t x, int depth);
 static walk *const functions[16];
 
@@ -24,13 +25,14 @@ static walk *const functions[16] = {walk_0, walk_1, walk_2,  walk_3,  walk_4,  w
 
 static void *run(void *seed) {
     uint64_t x = (uint64_t)seed;
-    for (double end = now() + seconds; now() < end;) x = functions[x & 15](x, 12);
+    for (double end = now() + seconds; now() < end;) x = functions[x & 15](x, depth);
     return (void *)x;
 }
 
 int main(int argc, char **argv) {
     int threads = ARGUMENT(1, 8);
     seconds = ARGUMENT(2, 1);
+    depth = ARGUMENT(3, 12);
     pthread_t t[64];
     uint64_t x = 0;
     for (int i = 0; i < threads && i < 64; i++) pthread_create(&t[i], 0, run, (void *)(uint64_t)(i * 77 + 1));
