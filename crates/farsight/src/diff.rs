@@ -35,13 +35,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (old, new) = (profiles::read(&args.old, args.salvage)?, profiles::read(&args.new, args.salvage)?);
     let (mut before, mut after) = (view::count_views(&old), view::count_views(&new));
-    let (mut idle_before, mut idle_after) = (view::idle_views(&old)?, view::idle_views(&new)?);
+    // Growth is compared when there is any: its changes say more than counts of the same runs.
+    let grows = |p: &Profile| p.runs.iter().any(|run| matches!(run.data, Data::Growth(_)));
+    let grows = grows(&old) || grows(&new);
+    let (mut idle_before, mut idle_after) = (view::idle_views(old)?, view::idle_views(new)?);
     if idle_before.len() == 1 && idle_after.len() == 1 {
         return idle(args, &idle_before.remove(0), &idle_after.remove(0));
     }
-    // Growth is compared when there is any: its changes say more than counts of the same runs.
-    let grows = |p: &Profile| p.runs.iter().any(|run| matches!(run.data, Data::Growth(_)));
-    if grows(&old) || grows(&new) || before.len() != 1 || after.len() != 1 {
+    if grows || before.len() != 1 || after.len() != 1 {
         return growth(args);
     }
     counts(args, &before.remove(0), &after.remove(0))

@@ -29,6 +29,9 @@ pub struct Args {
     /// What folded stacks count
     #[arg(long, value_enum, default_value = "idle")]
     value: StackValue,
+    /// Which idle run the stacks are of, when the profile holds those of several processes; the first is 1
+    #[arg(long, value_name = "N")]
+    run: Option<usize>,
     /// The stacks as they were, not the logical call paths
     #[arg(long)]
     physical: bool,
@@ -104,12 +107,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// The contexts of the one idle run of a profile.
 fn write_stacks(args: &Args, profile: &Profile) -> Result<()> {
-    let views = crate::view::idle_views(profile)?;
-    let [view] = views.as_slice() else {
-        let message = anyhow::anyhow!("stacks are those of one idle run; the profile holds {}", views.len());
+    let idle = |run: &profile::Run| matches!(run.data, profile::Data::Idle(_));
+    let runs: Vec<&profile::Run> = profile.runs.iter().filter(|run| idle(run)).collect();
+    let chosen = match (args.run, runs.len()) {
+        (None, 1) => Some(0),
+        (Some(n), _) => n.checked_sub(1),
+        _ => None,
+    };
+    let Some(run) = chosen.and_then(|i| runs.get(i)) else {
+        let message = anyhow::anyhow!(
+            "stacks are those of one idle run; the profile holds {}, of which --run N chooses one",
+            runs.len()
+        );
         return Err(Failure::error(Kind::Data, message));
     };
-    let tree = if args.physical { &view.analysis.physical } else { &view.analysis.logical };
+    let Some(view) = crate::view::idle_view((*run).clone())? else { return Ok(()) };
+    let physical = args.physical.then(|| analyse::idle::physical(&view.idle));
+    let tree = physical.as_ref().unwrap_or(&view.analysis.logical);
     let contexts = tree.nodes.iter().map(|n| {
         let frame = &view.idle.frames[n.frame as usize];
         exchange::stacks::Context {

@@ -188,7 +188,7 @@ impl Recording<'_> {
         let summary = !args.quiet && !args.no_summary && !json_on_stdout;
         // Judging curves takes time: not for nobody.
         let shown = summary || args.json.is_some() || args.html.is_some();
-        let views = if shown { view::of_profile(&profile)? } else { Vec::new() };
+        let views = if shown { view::of_profile(profile)? } else { Vec::new() };
         if let Some(path) = &args.json {
             output::write_json(path, &view::document(&views))?;
         }

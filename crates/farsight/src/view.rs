@@ -65,7 +65,7 @@ pub struct SpanView {
 pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
     let mut views = Vec::new();
     for path in paths {
-        let found = of_profile(&profiles::read(path, salvage)?)?;
+        let found = of_profile(profiles::read(path, salvage)?)?;
         if found.is_empty() {
             let message = anyhow!("{}: holds no run that this version can show", path.display());
             return Err(Failure::error(Kind::Data, message));
@@ -76,29 +76,33 @@ pub fn of_files(paths: &[PathBuf], salvage: bool) -> Result<Vec<View>> {
 }
 
 /// The views of one profile.
-pub fn of_profile(profile: &Profile) -> Result<Vec<View>> {
-    let mut views: Vec<View> = profiles::join(profile)?.into_iter().map(View::Growth).collect();
-    views.extend(count_views(profile).into_iter().map(View::Count));
+pub fn of_profile(profile: Profile) -> Result<Vec<View>> {
+    let mut views: Vec<View> = profiles::join(&profile)?.into_iter().map(View::Growth).collect();
+    views.extend(count_views(&profile).into_iter().map(View::Count));
+    let others = causal_views(&profile).into_iter().map(View::Causal);
+    let others: Vec<View> = others
+        .chain(profile.runs.iter().filter_map(|run| match &run.data {
+            Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
+            _ => None,
+        }))
+        .collect();
     views.extend(idle_views(profile)?.into_iter().map(|v| View::Idle(Box::new(v))));
-    views.extend(causal_views(profile).into_iter().map(View::Causal));
-    views.extend(profile.runs.iter().filter_map(|run| match &run.data {
-        Data::Span(span) => Some(View::Span(SpanView { run: run.clone(), span: span.clone() })),
-        _ => None,
-    }));
+    views.extend(others);
     Ok(views)
 }
 
 /// The idle runs of a profile.
-pub fn idle_views(profile: &Profile) -> Result<Vec<IdleView>> {
-    let mut views = Vec::new();
-    for run in &profile.runs {
-        let Data::Idle(idle) = &run.data else { continue };
-        let classes =
-            analyse::idle::Classes::parse(&idle.rules).map_err(|e| Failure::error(Kind::Data, e))?;
-        let analysis = analyse::idle::analyse(idle, &classes);
-        views.push(IdleView { run: run.clone(), idle: idle.clone(), analysis });
-    }
-    Ok(views)
+pub fn idle_views(profile: Profile) -> Result<Vec<IdleView>> {
+    profile.runs.into_iter().filter_map(|run| idle_view(run).transpose()).collect()
+}
+
+/// An idle run; `None` if it is another one. Takes the contexts out of it, which may be millions.
+pub fn idle_view(mut run: Run) -> Result<Option<IdleView>> {
+    let Data::Idle(idle) = &mut run.data else { return Ok(None) };
+    let idle = std::mem::take(idle);
+    let classes = analyse::idle::Classes::parse(&idle.rules).map_err(|e| Failure::error(Kind::Data, e))?;
+    let analysis = analyse::idle::analyse(&idle, &classes);
+    Ok(Some(IdleView { run, idle, analysis }))
 }
 
 /// The count runs of a profile, added up by build.
@@ -231,6 +235,11 @@ pub fn page(views: &[View]) -> String {
             if let View::Causal(v) = v { Some((v, analyse::causal::analyse(&v.causal))) } else { None }
         })
         .collect();
+    let physical: Vec<_> = views
+        .iter()
+        .filter_map(|v| if let View::Idle(v) = v { Some(analyse::idle::physical(&v.idle)) } else { None })
+        .collect();
+    let mut physical = physical.iter();
     let mut page = Page::default();
     for (v, analysis) in &causal {
         page.causal.push(CausalRun { run: &v.run, causal: &v.causal, analysis, sources: &sources });
@@ -242,9 +251,11 @@ pub fn page(views: &[View]) -> String {
         if let View::Count(v) = view {
             page.count.push(CountRun { run: &v.run, count: &v.count });
         }
-        if let View::Idle(v) = view {
-            let run = IdleRun { run: &v.run, idle: &v.idle, analysis: &v.analysis, sources: &sources };
-            page.idle.push(run);
+        if let View::Idle(v) = view
+            && let Some(physical) = physical.next()
+        {
+            let (run, idle, analysis) = (&v.run, &v.idle, &v.analysis);
+            page.idle.push(IdleRun { run, idle, analysis, physical, sources: &sources });
         }
         if let View::Span(v) = view {
             page.span.push(SpanRun { run: &v.run, span: &v.span, sources: &sources });

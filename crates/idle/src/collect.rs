@@ -114,10 +114,12 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
     let mut trees = file.trees();
     let Life { started_ns, end_ns, cpu_ns } = Life::new(&mut head, &trees, ran.process);
     let (nobody_ns, mut preempted_ns) = complete(&head, &mut trees, end_ns, cpu_ns.unwrap_or(0));
+    // Most notes are a context of their own.
+    let notes = trees.iter().map(|t| t.nodes.len()).sum();
     let mut builder = Builder {
         names: Names::new(ran.program, file.modules(), ran.open),
-        contexts: Vec::new(),
-        children: FxHashMap::default(),
+        contexts: Vec::with_capacity(notes),
+        children: FxHashMap::with_capacity_and_hasher(notes, Default::default()),
         lines: FxHashMap::default(),
         places: trees.iter().map(|t| vec![None; t.nodes.len()]).collect(),
         slots: trees.iter().enumerate().map(|(i, t)| (t.index, i)).collect(),
@@ -267,12 +269,18 @@ enum Place {
 struct Builder<'a> {
     names: Names<'a>,
     contexts: Vec<Context>,
-    children: FxHashMap<(Option<u32>, u32, Chord), u32>,
+    /// Contexts by [`key`].
+    children: FxHashMap<u64, u32>,
     lines: FxHashMap<(u32, u32), Line>,
     places: Vec<Vec<Option<(Place, u32)>>>,
     slots: FxHashMap<u32, usize>,
     blame: FxHashMap<u32, FxHashMap<u32, Holder>>,
     trees: &'a [Tree],
+}
+
+/// A context in one word, since there may be millions: its parent's number plus one, its frame and chord.
+fn key(parent: Option<u32>, frame: u32, chord: Chord) -> u64 {
+    parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(frame) << 2 | chord as u64
 }
 
 fn pc_of(key: u64) -> (u32, u64, bool) {
@@ -291,7 +299,7 @@ fn mark_of(key: u64) -> Option<(u64, u64)> {
 impl Builder<'_> {
     fn child(&mut self, parent: Option<u32>, frame: u32, chord: Chord) -> u32 {
         let next = self.contexts.len() as u32;
-        let id = *self.children.entry((parent, frame, chord)).or_insert(next);
+        let id = *self.children.entry(key(parent, frame, chord)).or_insert(next);
         if id == next {
             self.contexts.push(Context { parent, frame, chord, ..Context::default() });
         }

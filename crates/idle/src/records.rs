@@ -248,7 +248,8 @@ impl<'a> File<'a> {
 
     fn nodes(&self, slot: u64) -> Vec<Node> {
         let mut left = field!(self, slot, Slot.nodes, u32);
-        let mut nodes = Vec::new();
+        // No more than the file has room for, whatever it says.
+        let mut nodes = Vec::with_capacity((left as usize).min(self.bytes.len() / size_of::<Node>()));
         for k in 0..CHUNKS {
             let chunk = self.u64(slot + (offset_of!(Slot, chunks) + 8 * k) as u64).wrapping_sub(self.base);
             let len = left.min(FIRST_CHUNK << k);

@@ -88,6 +88,8 @@ pub struct IdleRun<'a> {
     pub idle: &'a Idle,
     /// What was concluded from them.
     pub analysis: &'a analyse::idle::IdleAnalysis,
+    /// Its physical tree.
+    pub physical: &'a analyse::idle::Projected,
     /// As in [`PageRun`].
     pub sources: &'a dyn Fn(&str) -> Option<String>,
 }

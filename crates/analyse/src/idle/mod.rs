@@ -44,18 +44,20 @@ pub struct IdleAnalysis {
     pub totals: Totals,
     /// The logical tree.
     pub logical: Projected,
-    /// The physical tree.
-    pub physical: Projected,
     /// The functions of the logical tree, those with most wasted time first.
     pub functions: Vec<Function>,
     /// Share of the samples of tasks that stand below their creator, if there are any.
     pub stitched_share: Option<f64>,
 }
 
+/// The physical tree of a run, by its own rules. Apart from the rest: it is as large, and few ask for it.
+pub fn physical(idle: &Idle) -> Projected {
+    project(idle, &Classes::parse(&idle.rules).unwrap_or_default(), Projection::Physical)
+}
+
 /// Concludes.
 pub fn analyse(idle: &Idle, classes: &Classes) -> IdleAnalysis {
     let logical = project(idle, classes, Projection::Logical);
-    let physical = project(idle, classes, Projection::Physical);
     let functions = functions(idle, &logical);
     let values = logical.total;
     let nobody_ns = idle.nobody_ns.saturating_add_signed(idle.preempted_ns);
@@ -71,7 +73,6 @@ pub fn analyse(idle: &Idle, classes: &Classes) -> IdleAnalysis {
             accounted_ns: accounted.max(0) as u64,
         },
         logical,
-        physical,
         functions,
         stitched_share: (tasks > 0).then(|| idle.stitched as f64 / tasks as f64),
     }

@@ -107,8 +107,13 @@ pub fn is_entry(name: &str) -> bool {
 /// Position of a name among those of a tree.
 type Name = u32;
 
-/// The nodes below each node, by name and kind.
-type Children = FxHashMap<(Option<u32>, Name, FrameKind), u32>;
+/// The nodes below each node, by [`key`].
+type Children = FxHashMap<u64, u32>;
+
+/// A node's parent (its number plus one), name and kind in one word, since there may be millions.
+fn key(parent: Option<u32>, name: Name, kind: FrameKind) -> u64 {
+    parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(name) << 3 | kind as u64
+}
 
 /// The names of a tree: contexts are many more, and are told apart by number.
 #[derive(Default)]
@@ -131,12 +136,7 @@ impl<'a> Names<'a> {
 }
 
 /// The child that `key` names, made by `new` if there is none yet.
-fn child(
-    children: &mut Children,
-    nodes: &mut Vec<Node>,
-    key: (Option<u32>, Name, FrameKind),
-    new: impl FnOnce() -> Node,
-) -> u32 {
+fn child(children: &mut Children, nodes: &mut Vec<Node>, key: u64, new: impl FnOnce() -> Node) -> u32 {
     *children.entry(key).or_insert_with(|| {
         nodes.push(new());
         nodes.len() as u32 - 1
@@ -160,7 +160,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         .map(|f| names.number(if which == Projection::Logical { logical_name(&f.name) } else { &f.name }))
         .collect();
     let (looking, runtime) = (names.number("<looking for work>"), names.number("<runtime>"));
-    let mut children = Children::default();
+    let mut children = Children::with_capacity_and_hasher(idle.contexts.len(), Default::default());
     // Per context: the class of its time, and whether a thread that looks for work is being watched.
     let mut decided: Vec<(Class, bool)> = Vec::with_capacity(idle.contexts.len());
     for context in &idle.contexts {
@@ -205,7 +205,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                     own: Values::default(),
                     all: Values::default(),
                 };
-                child(&mut children, &mut tree.nodes, (above, name, kind), new)
+                child(&mut children, &mut tree.nodes, key(above, name, kind), new)
             }))
         } else {
             above
@@ -226,7 +226,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                 own: Values::default(),
                 all: Values::default(),
             };
-            child(&mut children, &mut tree.nodes, (None, name, FrameKind::Other), new)
+            child(&mut children, &mut tree.nodes, key(None, name, FrameKind::Other), new)
         });
         tree.nodes[node as usize].own.add(&own);
     }

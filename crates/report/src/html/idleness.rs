@@ -85,10 +85,10 @@ impl<'a> IdleMode<'a> {
 
 impl<'a> Run<'a> {
     fn new(page: &IdleRun<'a>) -> Self {
-        let IdleRun { run, idle, analysis, sources } = *page;
+        let IdleRun { run, idle, analysis, physical, sources } = *page;
         let mut strings = Strings::default();
         let logical = tree(idle, &analysis.logical, &mut strings);
-        let physical = tree(idle, &analysis.physical, &mut strings);
+        let physical = tree(idle, physical, &mut strings);
         let v = &analysis.totals.values;
         Run {
             head: Head::new(run),
