@@ -8,8 +8,9 @@ use std::time::Duration;
 
 /// Set when the program was given one worker.
 pub const SERIAL: &str = "FARSIGHT_SPAN_SERIAL";
-/// Seconds of nothing before anything is said.
+/// Seconds of nothing before anything is said, and the variable for those who cannot wait so long.
 const PATIENCE: u32 = 10;
+const PATIENCE_VARIABLE: &str = "FARSIGHT_SPAN_PATIENCE";
 /// Less than this in a second is nothing: our own looking costs some.
 const NOTHING_NS: u64 = 2_000_000;
 
@@ -23,6 +24,8 @@ pub fn start() {
 }
 
 fn watch() {
+    let asked = std::env::var(PATIENCE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
+    let patience = asked.unwrap_or(PATIENCE);
     let mut idle = 0;
     let mut last = libc::ns(libc::CLOCK_PROCESS_CPUTIME_ID);
     loop {
@@ -30,9 +33,9 @@ fn watch() {
         let now = libc::ns(libc::CLOCK_PROCESS_CPUTIME_ID);
         idle = if now - last < NOTHING_NS { idle + 1 } else { 0 };
         last = now;
-        if idle == PATIENCE {
+        if idle == patience {
             eprintln!(
-                "farsight: the program has done nothing for {PATIENCE} s. With one worker, a task that waits for \
+                "farsight: the program has done nothing for {patience} s. With one worker, a task that waits for \
                  another one may wait forever: run it without --serial"
             );
         }

@@ -31,13 +31,19 @@ impl Folder {
 
     /// Runs `farsight` in this folder.
     pub fn run(&self, args: &[&str]) -> Ended {
-        run_in(self.0.path(), args)
+        run_in(self.0.path(), &[], args)
+    }
+
+    /// The same with variables of the environment.
+    pub fn run_with(&self, variables: &[(&str, &str)], args: &[&str]) -> Ended {
+        run_in(self.0.path(), variables, args)
     }
 }
 
-fn run_in(folder: &Path, args: &[&str]) -> Ended {
+fn run_in(folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Ended {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_farsight"))
         .args(args)
+        .envs(variables.iter().copied())
         .current_dir(folder)
         .output()
         .expect("farsight starts");

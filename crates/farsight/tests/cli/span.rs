@@ -131,7 +131,10 @@ fn a_program_without_a_parallel_runtime_is_one_strand() {
 fn a_serial_run_that_does_nothing_is_told_of() {
     let folder = Folder::new();
     folder
-        .run(&["span", "--serial", "-o", "/dev/null", "--no-summary", "--", "sleep", "13"])
+        .run_with(
+            &[("FARSIGHT_SPAN_PATIENCE", "2")],
+            &["span", "--serial", "-o", "/dev/null", "--no-summary", "--", "sleep", "13"],
+        )
         .exits(0)
         .says(&["may wait forever: run it without --serial"]);
 }

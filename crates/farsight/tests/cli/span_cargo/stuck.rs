@@ -9,7 +9,7 @@ fn main() {
         // What was spawned last is started first.
         s.spawn(move |_| send.send(()).unwrap_or(()));
         s.spawn(move |_| {
-            let received = receive.recv_timeout(Duration::from_secs(14)).is_ok();
+            let received = receive.recv_timeout(Duration::from_secs(12)).is_ok();
             println!("{}", if received { "received" } else { "gave up" });
         });
     });
