@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::Relaxed;
 use sampler::{Sample, Stop};
-use wire::causal::{MISSES_MAX, OUT_OF_SCOPE, Shared, UNKNOWN, WAITS};
+use wire::causal::{MISSES_MAX, OUT_OF_SCOPE, Shared, UNKNOWN};
 
 /// Frames looked at; deeper callers do not count.
 const DEPTH_MAX: usize = 256;
@@ -14,8 +14,6 @@ const DEPTH_MAX: usize = 256;
 pub enum Found {
     /// It counts for this target.
     Target(u32),
-    /// The thread spins while it waits for another one.
-    Waits,
     /// No frame is in scope.
     OutOfScope,
     /// The walk ended early, without a frame in scope so far.
@@ -28,7 +26,6 @@ pub enum Found {
 pub fn attribute(shared: &Shared, sample: &mut Sample) -> Found {
     match shared.target_of(sample.regs.pc()) {
         OUT_OF_SCOPE => {}
-        WAITS => return Found::Waits,
         UNKNOWN => {
             ask(shared, sample.regs.pc());
             return Found::Unresolved;
@@ -42,8 +39,8 @@ pub fn attribute(shared: &Shared, sample: &mut Sample) -> Found {
         // A return address points behind the call, perhaps into the next line.
         let pc = frame.regs.lookup_pc();
         match shared.target_of(pc) {
-            OUT_OF_SCOPE | WAITS if depth < DEPTH_MAX => ControlFlow::Continue(()),
-            OUT_OF_SCOPE | WAITS => ControlFlow::Break(()),
+            OUT_OF_SCOPE if depth < DEPTH_MAX => ControlFlow::Continue(()),
+            OUT_OF_SCOPE => ControlFlow::Break(()),
             UNKNOWN => {
                 ask(shared, pc);
                 found = Found::Unresolved;

@@ -17,12 +17,6 @@
 //! the core that has to stand still. (With pauses that free the core, one thread's pause is the other one's gain and
 //! nobody is delayed: predictions for the running thread come out too high.)
 //!
-//! # Spinning
-//! Who arrives with a debt at a wait that a hook sees pauses first and waits the rest of the time: waiting is paying, and
-//! what accrues beyond is excused. A thread that spins in its runtime while it waits is not seen to begin and to end, but a
-//! sample there stands for a period of waiting: as much is *spared*, taken off later debts of the same experiment. That is
-//! right on average, and late by a period for a single wait. What is not used up soon was more than the thread owed.
-//!
 //! What was overslept is kept as `excess` and taken off later pauses; it never makes `global` grow, or every late
 //! wake-up would slow everybody down.
 
@@ -35,8 +29,6 @@ use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
 
 /// Smaller debts wait for more: a pause has a cost of its own.
 const DEBT_MIN_NS: u64 = 1_000;
-/// Periods that may be spared at a time.
-const SPARED_PERIODS: u64 = 2;
 
 /// Events that segments begin with.
 pub mod event {
@@ -70,8 +62,6 @@ pub struct Ledger {
     cell: AtomicPtr<ThreadCell>,
     earning: Earning,
     excess_ns: Cell<u64>,
-    /// Of this experiment's delays, what need not be served: see "Spinning".
-    spared_ns: Cell<u64>,
     /// Core time used by pauses in the handler that no sample has been dropped for yet.
     spun_ns: Cell<u64>,
     /// `global` when the wait began.
@@ -95,7 +85,6 @@ impl Ledger {
             cell: AtomicPtr::new(cell),
             earning: Earning::new(),
             excess_ns: Cell::new(0),
-            spared_ns: Cell::new(0),
             spun_ns: Cell::new(0),
             wait_global: Cell::new(0),
             wait_mark: Cell::new(woken::Mark::NONE),
@@ -136,7 +125,6 @@ impl Ledger {
     pub fn begin(&self, shared: &Shared, paid: u64, thread: Beginner, cpu_ns: u64) {
         let now = now_ns();
         self.excess_ns.set(0);
-        self.spared_ns.set(0);
         self.spun_ns.set(0);
         self.explained_ns.set(0);
         self.paused_cpu_ns.set(0);
@@ -175,7 +163,6 @@ impl Ledger {
         }
         let paid = pack(epoch(global), 0);
         self.set_paid(paid);
-        self.spared_ns.set(0);
         paid
     }
 
@@ -197,13 +184,6 @@ impl Ledger {
         self.collect(shared, now);
         self.set_paid(self.earning.sampled(shared, self.paid(), target, ns, now));
         self.show_earner();
-    }
-
-    /// A sample that stands for `ns` fell where the thread spins while it waits for another one.
-    pub fn spare(&self, shared: &Shared, ns: u64) {
-        let _ = self.enter_epoch(shared.hot.global.load(Acquire));
-        let most = SPARED_PERIODS * shared.period_ns.load(Relaxed);
-        self.spared_ns.set((self.spared_ns.get() + ns).min(most));
     }
 
     /// Another segment begins (see `habit`).
@@ -286,13 +266,11 @@ impl Ledger {
                 paused = true;
                 self.earning.stop(shared);
             }
-            let mut asked = debt;
-            for kept in [&self.spared_ns, &self.excess_ns] {
-                let off = kept.get().min(asked);
-                kept.set(kept.get() - off);
-                asked -= off;
-            }
-            if asked > 0 {
+            let excess = self.excess_ns.get();
+            let off = excess.min(debt);
+            self.excess_ns.set(excess - off);
+            if debt > off {
+                let asked = debt - off;
                 let Paused { took_ns, spun_ns } = pause::pause(shared, asked, global, crowded(shared));
                 if place == Place::Handler {
                     self.spun_ns.set(self.spun_ns.get() + spun_ns);

@@ -8,7 +8,6 @@
 //! | before waiting for another thread | debts are served: whoever waits anyway loses nothing by arriving later |
 //! | after it | excused from what accrued meanwhile; never a pause, a lock may be held |
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
-//! | sample where a runtime spins while it waits | spared as much as it stands for |
 
 use crate::attribute::{Found, attribute};
 use crate::ledger::{Beginner, Ledger, Place, event};
@@ -255,18 +254,14 @@ impl Sampled for Causal {
             if !local.ledger.sample_is_ours(passed_ns) {
                 counts.samples.fetch_add(1, Relaxed);
                 let target = if let Found::Target(target) = found { target } else { 0 };
-                let stands_for_ns = stretch(passed_ns);
-                local.ledger.sampled(shared, target, stands_for_ns);
-                if found == Found::Waits {
-                    local.ledger.spare(shared, stands_for_ns);
-                }
+                local.ledger.sampled(shared, target, stretch(passed_ns));
                 match found {
                     Found::Target(target) => {
                         if let Some(count) = shared.samples.get(target as usize) {
                             count.fetch_add(1, Relaxed);
                         }
                     }
-                    Found::OutOfScope | Found::Waits => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
+                    Found::OutOfScope => drop(counts.out_of_scope.fetch_add(1, Relaxed)),
                     Found::Cut => drop(counts.cut.fetch_add(1, Relaxed)),
                     Found::Unresolved => drop(counts.unresolved.fetch_add(1, Relaxed)),
                 }

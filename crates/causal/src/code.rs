@@ -17,7 +17,7 @@ use profile::causal::{By, Target};
 use symbols::maps::{self, Backing, Mapping};
 use symbols::scope::{Library, Pattern};
 use symbols::{AddrRange, FileOffset, Frame, Frames, Object, ObjectAddr, Scope};
-use wire::causal::{OUT_OF_SCOPE, PIECES_MAX, Shared, TARGETS_MAX, UNKNOWN, WAITS};
+use wire::causal::{OUT_OF_SCOPE, PIECES_MAX, Shared, TARGETS_MAX, UNKNOWN};
 
 /// Folders whose libraries are out of scope unless a pattern asks for them.
 const SYSTEM_FOLDERS: [&str; 6] =
@@ -42,17 +42,6 @@ pub struct Code {
     problems: Vec<String>,
     lines_missing: bool,
     full: bool,
-    spins: bool,
-}
-
-/// Runtimes whose threads spin while they wait: a sample in their own code is a wait.
-const SPINNING: [&str; 3] = ["libgomp.", "libomp.", "libiomp5."];
-
-/// Is the mapping one of a file with one of these in its name?
-fn is_of(mapping: &Mapping, parts: &[&str]) -> bool {
-    let Backing::File { path, .. } = &mapping.backing else { return false };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    parts.iter().any(|part| name.contains(part))
 }
 
 struct Known {
@@ -79,7 +68,6 @@ impl Code {
             problems: Vec::new(),
             lines_missing: false,
             full: false,
-            spins: false,
         }
     }
 
@@ -101,12 +89,12 @@ impl Code {
     /// Whether the process has loaded a library with this in its name.
     pub fn has_library(&mut self, part: &str) -> bool {
         self.read_maps();
-        self.mappings.iter().any(|m| is_of(m, &[part]))
-    }
-
-    /// Whether samples were met in libraries whose threads spin while they wait.
-    pub fn has_spinning(&self) -> bool {
-        self.spins
+        self.mappings.iter().any(|m| match &m.backing {
+            Backing::File { path, .. } => {
+                path.file_name().is_some_and(|name| name.to_string_lossy().contains(part))
+            }
+            _ => false,
+        })
     }
 
     /// Names the addresses that the runtime has reported, and gives it a new table if that changed anything.
@@ -174,9 +162,7 @@ impl Code {
         };
         let (start, end) = (mapping.start.0, mapping.end.0);
         let Some((path, known)) = self.object_of(&mapping) else {
-            let spins = is_of(&mapping, &SPINNING);
-            self.spins |= spins;
-            return self.put(start, end, if spins { WAITS } else { OUT_OF_SCOPE });
+            return self.put(start, end, OUT_OF_SCOPE);
         };
         let offset = FileOffset(address - start + mapping.offset.0);
         let Some(at) = known.object.segments().address_of(offset, true) else {

@@ -588,15 +588,13 @@ impl<'a> Session<'a> {
         if refused > 0 {
             problems.push(format!("progress points that found no room: {refused}"));
         }
-        let means = match (self.code.has_spinning(), shared.credit_unexplained.load(Relaxed) != 0) {
-            (true, true) => {
-                Some("by spinning and by system calls of its own: inferred from samples and CPU time")
-            }
-            (true, false) => Some("by spinning: inferred from samples"),
-            (false, true) => Some("by system calls of its own: inferred from CPU time"),
-            (false, false) => None,
-        };
-        problems.extend(means.map(|means| format!("waits of the OpenMP runtime {means}")));
+        if shared.credit_unexplained.load(Relaxed) != 0 {
+            problems.push(
+                "an OpenMP runtime waits by system calls that cannot be interposed: its waits were inferred from \
+                 CPU time"
+                    .into(),
+            );
+        }
         Ok(Finished { causal: self.causal, usage, cut_off: self.cut_off, problems })
     }
 

@@ -64,8 +64,6 @@ pub const fn controlled(control: u64) -> (u16, u16, u32) {
 pub const OUT_OF_SCOPE: u32 = 0;
 /// Code that nobody has asked about yet.
 pub const UNKNOWN: u32 = u32::MAX;
-/// The target of code in which threads spin while they wait for others.
-pub const WAITS: u32 = u32::MAX - 1;
 /// Targets, numbered from 1.
 pub const TARGETS_MAX: usize = 1 << 15;
 /// Pieces of code in the table.

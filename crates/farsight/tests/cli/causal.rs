@@ -56,21 +56,9 @@ impl Bench {
 
     /// Runs `farsight causal` with the flags and gives its output and its JSON.
     fn causal(&self, flags: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
-        self.causal_with(("FARSIGHT_TEST", ""), flags, program, arguments)
-    }
-
-    /// The same with a variable of the environment.
-    fn causal_with(
-        &self,
-        (name, value): (&str, &str),
-        flags: &[&str],
-        program: &Path,
-        arguments: &[&str],
-    ) -> (Output, Value) {
         let json = self.folder.path().join("result.json");
         let output = Command::new(FARSIGHT)
             .current_dir(self.folder.path())
-            .env(name, value)
             .args(["causal", "--no-summary", "--seed", "7", "--json"])
             .arg(&json)
             .args(flags)
@@ -152,23 +140,6 @@ fn timers_do_where_perf_is_refused() {
     assert_eq!(document["sampling"]["backend"], "timer");
     assert!(document["sampling"]["in_scope"].as_u64().unwrap() > 100, "{document}");
     assert!(document["experiments"].as_u64().unwrap() > 5);
-}
-
-#[test]
-fn waits_of_openmp_are_seen_by_samples() {
-    let bench = Bench::new();
-    let Some(program) = bench.compile("openmp.c", &["-g", "-fopenmp"]) else { return };
-    let place = line_of("openmp.c", "slow");
-    // The thread with nothing to do spins all the time of the other one.
-    let (output, document) = bench.causal_with(
-        ("OMP_WAIT_POLICY", "active"),
-        &["--fixed", &place],
-        &program,
-        &["400", "6000000", "1", "2"],
-    );
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let seen = diagnoses(&document);
-    assert!(seen.contains("waits of the OpenMP runtime by spinning"), "{seen}");
 }
 
 #[test]
