@@ -15,7 +15,6 @@ use core::ffi::{c_char, c_void};
 use core::sync::atomic::Ordering;
 use span_rt::clock;
 use span_rt::env::{Cost, settings};
-use span_rt::libc;
 use std::sync::{Mutex, PoisonError};
 
 type Range = [u64; 2];
@@ -24,16 +23,14 @@ static RANGES: Mutex<Vec<Range>> = Mutex::new(Vec::new());
 
 /// Tells the engine of `more` code of ours.
 fn tell(more: impl Iterator<Item = Range>) {
-    const NUMBER: i64 = 0xfa51;
-    const OWN: i64 = i64::from_le_bytes(*b"FSOURCOD");
     let mut ranges = RANGES.lock().unwrap_or_else(PoisonError::into_inner);
     ranges.extend(more.filter(|r| r[0] < r[1]));
     ranges.sort_unstable();
     ranges.dedup();
     // The engine keeps the address.
     let table: &'static [Range] = ranges.clone().leak();
-    // SAFETY: the kernel knows no such call; who answers reads the table, which stays.
-    unsafe { libc::syscall(NUMBER, OWN, table.as_ptr() as i64, table.len() as i64) };
+    // SAFETY: who answers reads the table, which stays.
+    unsafe { clock::ask_engine(*b"FSOURCOD", table.as_ptr() as i64, table.len() as i64) };
 }
 
 /// This library is ours. To be called before anything else in it.

@@ -9,7 +9,7 @@
 //! The layouts and numbers are those of the tool's `wire::running`.
 
 use crate::sites::{self, Key};
-use crate::{Local, clock, libc};
+use crate::{Local, clock};
 use core::sync::atomic::{AtomicBool, Ordering};
 use spandag::dump::{Kind, Place};
 use spandag::task::Task;
@@ -142,11 +142,9 @@ pub fn start() {
         return;
     }
     if let Some(functions) = functions() {
-        const NUMBER: i64 = 0xfa51;
-        const TABLE: i64 = i64::from_le_bytes(*b"FSCALLED");
         let (table, len) = (functions.table.as_ptr() as i64, functions.table.len() as i64);
-        // SAFETY: the kernel knows no such call; who answers keeps the address of what is never freed.
-        unsafe { libc::syscall(NUMBER, TABLE, table, len) };
+        // SAFETY: who answers keeps the address of what is never freed.
+        unsafe { clock::ask_engine(*b"FSCALLED", table, len) };
         ON.store(true, Ordering::Relaxed);
     }
 }

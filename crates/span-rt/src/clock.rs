@@ -256,14 +256,22 @@ pub fn choose() {
 
 static COUNTED: AtomicU64 = AtomicU64::new(0);
 
-/// Where the number of instructions that this thread has executed is, if it runs under an engine that counts them: the
-/// answer to a system call that does not exist. The numbers are those of the tool's `wire::running`.
-fn counted(log: *mut crate::calls::CallLog) -> *const u64 {
+/// Says something to the engine that counts instructions, if there is one: a system call that does not exist. Its number and
+/// the names are those of the tool's `wire::running`.
+///
+/// # Safety
+/// What the two words lead to is what an engine that knows `name` expects.
+pub unsafe fn ask_engine(name: [u8; 8], first: i64, second: i64) {
     const NUMBER: i64 = 0xfa51;
-    const MAGIC: i64 = i64::from_le_bytes(*b"FSRUNNIN");
+    // SAFETY: the kernel knows no such call and touches nothing; for who answers, by contract.
+    unsafe { libc::syscall(NUMBER, i64::from_le_bytes(name), first, second) };
+}
+
+/// Where the number of instructions that this thread has executed is, if it runs under an engine that counts them.
+fn counted(log: *mut crate::calls::CallLog) -> *const u64 {
     let mut word = 0u64;
-    // SAFETY: the kernel knows no such call; whoever answers writes to the word.
-    unsafe { libc::syscall(NUMBER, MAGIC, &raw mut word as i64, log as i64) };
+    // SAFETY: whoever answers writes to the word, and into the log while the thread lives.
+    unsafe { ask_engine(*b"FSRUNNIN", &raw mut word as i64, log as i64) };
     // Behind the compiler's back.
     let word = core::hint::black_box(word);
     word as *const u64
