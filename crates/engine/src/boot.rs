@@ -17,7 +17,6 @@ use crate::trust::Trust;
 use crate::{bug, signal, sys, trampoline};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use iced_x86::Encoder;
 use wire::boot::{Boot, MAGIC, flags};
 
 /// Takes the program over. Called once, on the launcher's temporary stack.
@@ -100,12 +99,13 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         live_exits: Vec::new(),
         page_list: Vec::new(),
         spare: Default::default(),
-        encoder: Encoder::new(64),
+        encoder: None,
         counting: boot.flags & flags::NO_CLIENT == 0,
         trust: if boot.flags & flags::WATCH_FLAGS != 0 { Trust::Watching } else { Trust::Blind },
         return_miss: 0,
         return_fill: 0,
         owners,
+        claimed: Vec::new(),
         generation: 0,
         old: Vec::new(),
     };

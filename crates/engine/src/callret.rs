@@ -251,7 +251,10 @@ impl<C: Client> Engine<C> {
             return false; // landings that may change flags were there before, see `trust.rs`
         }
         let owner = match self.owners.claim(ret, landing, self.return_miss) {
-            Claim::Owned => return true,
+            Claim::Owned => {
+                self.claimed.extend(landing.map(|landing| (ret, landing)));
+                return true;
+            }
             Claim::Contended => return false,
             Claim::Taken(landing) => landing,
         };

@@ -14,7 +14,7 @@ use crate::lock::SpinLock;
 use crate::lookup::LowTables;
 use crate::pages::Pages;
 use crate::region::Regions;
-use crate::returns::Owners;
+use crate::returns::{self, Owners};
 use crate::state::{Reason, ThreadState};
 use crate::superblock::Superblock;
 use crate::thread::Slabs;
@@ -53,12 +53,14 @@ pub struct Engine<C> {
     pub(crate) page_list: Vec<u64>,
     /// Memory for the lists of a chain that is made.
     pub(crate) spare: (Vec<Tail>, Vec<Pending>),
-    pub(crate) encoder: Encoder,
+    pub(crate) encoder: Option<Encoder>,
     pub(crate) counting: bool,
     pub(crate) trust: Trust,
     pub(crate) return_miss: u64,
     pub(crate) return_fill: u64,
     pub(crate) owners: Owners,
+    /// Return addresses whose slots were claimed since the thread that translates filled its own, with their landings.
+    pub(crate) claimed: Vec<(u64, u64)>,
     pub(crate) arrivals: crate::edges::Arrivals,
     pub(crate) plan: crate::instrument::Plan,
     pub(crate) prefix: crate::counted::Prefix,
@@ -101,6 +103,7 @@ impl<C: Client> Engine<C> {
         match self.block_for(pc) {
             Ok(id) => {
                 st.resume = self.blocks.list[id as usize].entry;
+                self.fill_returns(st);
                 id
             }
             Err(Trouble::NotExecutable { pc, at }) => {
@@ -123,6 +126,14 @@ impl<C: Client> Engine<C> {
                 self.hand_back(st, pc);
                 NONE
             }
+        }
+    }
+
+    /// The thread has the slots of calls that it just made lead to their landings.
+    fn fill_returns(&mut self, st: &ThreadState) {
+        let as_claimed = st.generation == self.generation && self.returns_kill_flags();
+        for (ret, landing) in self.claimed.drain(..).filter(|_| as_claimed) {
+            returns::fill(st, ret, landing);
         }
     }
 

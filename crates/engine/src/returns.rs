@@ -5,7 +5,8 @@
 //! changes flags; where flags may be live at returns, the low 16 bits choose.
 //!
 //! A slot belongs to the first call whose return address has its low bits, and then needs no store at each call: the
-//! owner's landing is known here, and a thread that finds its own slot empty fills it once. As soon as a second call
+//! owner's landing is known here, and a thread that finds its own slot empty fills it once (the one that made the call's
+//! code, at once). As soon as a second call
 //! has the same low bits the slot is *contended*: both calls store their landing each time (`callret.rs`). A call that can
 //! store without a register does so from the start.
 //!
@@ -110,6 +111,18 @@ pub fn make_empty(st: &ThreadState, sp: u64) {
     }
 }
 
+/// Has this thread's slot for returns to `ret` lead to the landing of its owner, as the first return would: a thread that
+/// makes code is likely to run it, and a page of slots that are all zero costs it a signal.
+pub fn fill(st: &ThreadState, ret: u64, landing: u64) {
+    let slot = (st.this as u64 + RETURN_CACHE_OFFSET + Choice::Wide.offset(ret)) as *mut u64;
+    // SAFETY: in this thread's return cache, which nobody else writes.
+    unsafe {
+        if *slot == 0 || *slot == st.return_fill {
+            *slot = landing;
+        }
+    }
+}
+
 impl Drop for Owners {
     fn drop(&mut self) {
         // SAFETY: our own mapping; no code that reads it is left.
@@ -133,5 +146,25 @@ mod tests {
         assert_eq!(owners.claim(0x25_1234, None, 9), Claim::Taken(0x100));
         assert_eq!(owners.claim(0x25_1238, None, 9), Claim::Contended);
         assert_eq!(owners.claim(0x25_1238, Some(0x200), 9), Claim::Contended);
+    }
+
+    #[test]
+    fn a_thread_fills_slots_that_lead_nowhere() {
+        let bytes = RETURN_CACHE_OFFSET + RETURN_CACHE_BYTES;
+        let base = sys::map_anonymous(0, bytes, mm::RW, 0).unwrap();
+        // SAFETY: zeroed memory of our own, large enough; zeroes are a valid state.
+        let st = unsafe { &mut *(base as *mut ThreadState) };
+        (st.this, st.return_fill) = (base as *mut ThreadState, 7);
+        let slot = (base + RETURN_CACHE_OFFSET + Choice::Wide.offset(0x15_1234)) as *mut u64;
+        // SAFETY: inside that memory.
+        let read = || unsafe { slot.read_volatile() };
+        fill(st, 0x15_1234, 0x100);
+        assert_eq!(read(), 0x100);
+        fill(st, 0x15_1234, 0x200);
+        assert_eq!(read(), 0x100, "another's");
+        // SAFETY: inside that memory.
+        unsafe { slot.write_volatile(7) };
+        fill(st, 0x15_1234, 0x200);
+        assert_eq!(read(), 0x200);
     }
 }

@@ -386,8 +386,17 @@ impl<C: Client> Engine<C> {
         s.hot.mov_imm64(scratch, target);
         self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Borrowed, scratch);
         self.maps.conclude();
-        encode(&mut self.encoder, &mut s.hot, &ins);
+        self.encode(&mut s.hot, &ins);
         s.hot.load_gs(scratch, off::SPILL_X);
+    }
+
+    /// Encodes an instruction made by us. Few programs need it, and iced makes a megabyte of tables first.
+    fn encode(&mut self, a: &mut Asm, ins: &Instruction) {
+        let encoder = self.encoder.get_or_insert_with(|| Encoder::new(64));
+        encoder.encode(ins, a.here()).expect("an instruction made from a decoded one can be encoded");
+        let bytes = encoder.take_buffer();
+        a.bytes(&bytes);
+        encoder.set_buffer(Vec::new());
     }
 
     fn unused_register(&mut self, ins: &Instruction) -> Reg {
@@ -494,12 +503,24 @@ impl<C: Client> Engine<C> {
         }
         if ins.is_ip_rel_memory_operand() {
             let target = ins.ip_rel_memory_address();
-            if i32::try_from(target.wrapping_sub(s.hot.here() + 7) as i64).is_err() {
-                s.hot.mov_imm64(reg::R11, target);
-                self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
-                s.hot.bytes(&[0x4d, 0x8b, 0x1b]); // mov r11, [r11]
-                return;
+            match i32::try_from(target.wrapping_sub(s.hot.here() + 7) as i64) {
+                Err(_) => {
+                    s.hot.mov_imm64(reg::R11, target);
+                    self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
+                    s.hot.bytes(&[0x4d, 0x8b, 0x1b]); // mov r11, [r11]
+                    return;
+                }
+                Ok(disp) if ins.memory_base() == Register::RIP && ins.segment_prefix() == Register::None => {
+                    s.hot.bytes(&[0x4c, 0x8b, 0x1d]); // mov r11, [rip+disp]
+                    s.hot.d32(disp);
+                    return;
+                }
+                Ok(_) => {}
             }
+        }
+        if let Some(mem) = plain_operand(ins) {
+            s.hot.load(Size::Q, reg::R11, &mem);
+            return;
         }
         let mem = MemoryOperand::new(
             ins.memory_base(),
@@ -511,7 +532,7 @@ impl<C: Client> Engine<C> {
             ins.segment_prefix(),
         );
         let load = Instruction::with2(Code::Mov_r64_rm64, Register::R11, mem).expect("a load can be made");
-        encode(&mut self.encoder, &mut s.hot, &load);
+        self.encode(&mut s.hot, &load);
     }
 
     /// Stubs of a finished block.
@@ -707,10 +728,18 @@ pub(crate) fn moves_or_stores(ins: &Instruction) -> bool {
     !matches!(ins.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)
 }
 
-/// Encodes an instruction made by us.
-pub(crate) fn encode(encoder: &mut Encoder, a: &mut Asm, ins: &Instruction) {
-    encoder.encode(ins, a.here()).expect("an instruction made from a decoded one can be encoded");
-    let bytes = encoder.take_buffer();
-    a.bytes(&bytes);
-    encoder.set_buffer(Vec::new());
+/// The memory operand of `ins`, if it is made of 64-bit registers and a displacement alone.
+fn plain_operand(ins: &Instruction) -> Option<Mem> {
+    let number = |r: Register| GPR64.iter().position(|g| *g == r).map(|n| n as Reg);
+    let base = match ins.memory_base() {
+        Register::None => None,
+        r => Some(number(r)?),
+    };
+    let index = match ins.memory_index() {
+        Register::None => None,
+        r => Some((number(r)?, ins.memory_index_scale().trailing_zeros() as u8)),
+    };
+    let plain = ins.segment_prefix() == Register::None;
+    let disp = i32::try_from(ins.memory_displacement64() as i64).ok();
+    disp.filter(|_| plain).map(|disp| Mem { gs: false, base, index, disp })
 }

@@ -13,8 +13,6 @@ pub(crate) struct Image<'a> {
     pub segments: Vec<Segment<'a>>,
     /// Entry, as an offset from the base.
     pub entry: u64,
-    /// Executable parts: (offset, length), whole pages.
-    pub executable: Vec<(u64, u64)>,
 }
 
 /// Bytes of an image: the blob's own, but where they depend on the base. (Copying all of them took one of the fifteen
@@ -23,9 +21,25 @@ pub(crate) struct Segment<'a> {
     /// From the base.
     pub offset: u64,
     pub bytes: Cow<'a, [u8]>,
+    /// Where in the blob they come from.
+    source: u64,
+    pub writable: bool,
+    pub executable: bool,
 }
 
 impl Segment<'_> {
+    /// The whole pages that it lies in, from the base: start and length.
+    pub(crate) fn pages(&self) -> (u64, u64) {
+        let start = self.offset & !0xfff;
+        (start, (self.offset + self.bytes.len() as u64).next_multiple_of(4096) - start)
+    }
+
+    /// Where these pages begin in the blob, if mapping them from there is as good as writing the bytes.
+    pub(crate) fn as_in_blob(&self) -> Option<u64> {
+        let same = matches!(self.bytes, Cow::Borrowed(_)) && !self.writable;
+        (same && self.source % 4096 == self.offset % 4096).then_some(self.source & !0xfff)
+    }
+
     /// Where in `bytes` the eight bytes at `offset` of the image are.
     fn word(&self, offset: u64) -> Option<Range<usize>> {
         let at = usize::try_from(offset.checked_sub(self.offset)?).ok()?;
@@ -56,18 +70,19 @@ pub(crate) fn layout(blob: &[u8], base: u64) -> Result<Image<'_>, LaunchError> {
     let le = LittleEndian;
     let file = ElfFile64::<LittleEndian>::parse(blob).map_err(|e| bad(&e.to_string()))?;
     let mut segments = Vec::new();
-    let mut executable = Vec::new();
     let mut relocations = (0u64, 0u64);
     for p in file.elf_program_headers() {
         match p.p_type(le) {
             elf::PT_LOAD => {
                 let bytes = p.data(le, blob).map_err(|()| bad("segment out of file"))?.into();
-                segments.push(Segment { offset: p.p_vaddr(le), bytes });
-                if p.p_flags(le).0 & elf::PF_X.0 != 0 {
-                    let start = p.p_vaddr(le) & !0xfff;
-                    let end = (p.p_vaddr(le) + p.p_memsz(le)).next_multiple_of(4096);
-                    executable.push((start, end - start));
-                }
+                let flag = |f: elf::ProgramFlags| p.p_flags(le).0 & f.0 != 0;
+                segments.push(Segment {
+                    offset: p.p_vaddr(le),
+                    bytes,
+                    source: p.p_offset(le),
+                    writable: flag(elf::PF_W),
+                    executable: flag(elf::PF_X),
+                });
             }
             elf::PT_DYNAMIC => {
                 let dynamic = p.dynamic(le, blob).map_err(|e| bad(&e.to_string()))?.unwrap_or(&[]);
@@ -95,7 +110,7 @@ pub(crate) fn layout(blob: &[u8], base: u64) -> Result<Image<'_>, LaunchError> {
     }
     let entry = file.elf_header().e_entry(le);
     debug_assert!(file.entry() == entry);
-    Ok(Image { segments, entry, executable })
+    Ok(Image { segments, entry })
 }
 
 /// The segment that holds the eight bytes at `offset`, and where.

@@ -1,7 +1,8 @@
 //! Putting the engine into a stopped process.
 
-use crate::blob;
+use crate::blob::{self, Segment};
 use crate::error::LaunchError;
+use crate::own_file;
 use crate::tracee::Tracee;
 use wire::boot::{Boot, MAGIC, Regs};
 use wire::slab;
@@ -47,13 +48,12 @@ impl Injection<'_> {
         let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
         let base = map_somewhere(t, bytes, rw, anonymous, u64::MAX, 0)?;
         let image = blob::layout(self.blob, base)?;
+        let file = self.own_file(t, base);
         for segment in &image.segments {
-            t.write(base + segment.offset, &segment.bytes)?;
+            place(t, base, segment, file)?;
         }
-        let rx = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-        for (offset, len) in &image.executable {
-            let r = t.syscall(libc::SYS_mprotect, [base + offset, *len, rx, 0, 0, 0])?;
-            check("make the engine executable", r)?;
+        if let Some((fd, _)) = file {
+            check("close our own file", t.syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?)?;
         }
         let shared = self.fixed_bytes + self.slab_count * slab::STRIDE;
         let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as u64;
@@ -96,6 +96,47 @@ impl Injection<'_> {
         start.orig_rax = u64::MAX;
         t.set_regs(&start)
     }
+
+    /// A descriptor in the process for the file that holds the blob, and the blob's offset there. `None` where the
+    /// process cannot open it (another root, too many files): then everything is written.
+    fn own_file(&self, t: &Tracee, scratch: u64) -> Option<(u64, u64)> {
+        let offset = own_file::offset_of(self.blob)?;
+        let path = format!("/proc/{}/exe\0", std::process::id());
+        let fd = open(t, scratch, &path, libc::O_RDONLY).ok()?;
+        Some((fd, offset))
+    }
+}
+
+/// Puts a segment in its place: mapped where it is as in the file (a descriptor in the process, and where the blob
+/// begins), written where not.
+fn place(t: &Tracee, base: u64, segment: &Segment<'_>, file: Option<(u64, u64)>) -> Result<(), LaunchError> {
+    let (start, bytes) = segment.pages();
+    let execute = if segment.executable { libc::PROT_EXEC } else { 0 };
+    let prot = (libc::PROT_READ | execute) as u64;
+    if let Some((fd, blob)) = file
+        && let Some(offset) = segment.as_in_blob()
+    {
+        let fixed = (libc::MAP_PRIVATE | libc::MAP_FIXED) as u64;
+        let r = t.syscall(libc::SYS_mmap, [base + start, bytes, prot, fixed, fd, blob + offset])?;
+        if check("map the engine", r).is_ok() {
+            return Ok(());
+        }
+    }
+    t.write(base + segment.offset, &segment.bytes)?;
+    if segment.executable {
+        check(
+            "make the engine executable",
+            t.syscall(libc::SYS_mprotect, [base + start, bytes, prot, 0, 0, 0])?,
+        )?;
+    }
+    Ok(())
+}
+
+/// Opens a file in the process; `path` ends with a zero. `scratch` is memory of the process that nobody needs yet.
+fn open(t: &Tracee, scratch: u64, path: &str, how: i32) -> Result<u64, LaunchError> {
+    t.write(scratch, path.as_bytes())?;
+    let how = (how | libc::O_CLOEXEC) as u64;
+    check("open the shared memory", t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
 }
 
 impl Memory {
@@ -105,10 +146,7 @@ impl Memory {
             Memory::Inherited(fd) => return Ok(*fd as u64),
             Memory::Open(fd) => fd,
         };
-        let path = format!("/proc/{}/fd/{fd}\0", std::process::id());
-        t.write(scratch, path.as_bytes())?;
-        let how = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
-        check("open the shared memory", t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
+        open(t, scratch, &format!("/proc/{}/fd/{fd}\0", std::process::id()), libc::O_RDWR)
     }
 }
 

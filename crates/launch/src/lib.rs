@@ -17,6 +17,7 @@ mod follow;
 mod inherited;
 mod inject;
 pub mod log;
+mod own_file;
 pub mod plain;
 pub mod preloaded;
 mod program;
