@@ -70,55 +70,60 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// What the program with rayon works on.
-const RAYON_SIZE: &str = "2000000";
-
-/// Wall time on two cores over wall time on one.
+/// Wall time on two cores over wall time on one, natively and profiled: no profiler makes a program parallel that is not.
 fn threads(root: &Path, farsight: &Path, runs: usize) -> Result<()> {
     let dir = root.join("target/bench/engine");
     let text = dir.join("text-10m").display().to_string();
     let parallel = dir.join("parallel").display().to_string();
-    let rayon = rayon_program(root)?;
-    let programs: [(&str, Vec<&str>); 3] = [
+    let farsight = farsight.display().to_string();
+    let [joins, iterators] = rayon_programs(root)?;
+    let programs: [(&str, Vec<&str>); 4] = [
         ("pthreads", vec![&parallel, "2"]),
         ("pigz -p2", vec!["pigz", "-9", "-k", "-c", "-p2", &text]),
-        ("rayon", vec![&rayon, RAYON_SIZE]),
+        ("rayon joins", vec![&joins, "36"]),
+        ("rayon iterators", vec![&iterators, "8000000"]),
     ];
+    let under = [vec![], vec![farsight.as_str(), "growth", "-q", "-o", "/dev/null", "--"]];
     println!("\ntwo threads under trms: wall time on 2 cores over the same pinned to 1");
+    println!("{:<16}{:>10}{:>10}", "program", "native", "growth");
     for (name, command) in programs {
-        let mut ratios = Vec::new();
+        let mut ratios = [const { Vec::new() }; 2];
         for _ in 0..runs {
-            let two = wall(&[], farsight, &command)?;
-            let one = wall(&["taskset", "-c", "0"], farsight, &command)?;
-            ratios.push(two / one);
+            for (under, ratios) in under.iter().zip(&mut ratios) {
+                let words = [under.as_slice(), &command].concat();
+                ratios.push(wall(&words)? / wall(&[&["taskset", "-c", "0"], words.as_slice()].concat())?);
+            }
         }
-        ratios.sort_by(f64::total_cmp);
-        println!("{name:<10}{:>10.2}", ratios[ratios.len() / 2]);
+        let [native, growth] = ratios.map(|mut r| {
+            r.sort_by(f64::total_cmp);
+            r[r.len() / 2]
+        });
+        println!("{name:<16}{native:>10.2}{growth:>10.2}");
     }
     Ok(())
 }
 
-/// Builds the program with rayon that `bench span` also has.
-fn rayon_program(root: &Path) -> Result<String> {
+/// Builds the programs with rayon that `bench span` also has.
+fn rayon_programs(root: &Path) -> Result<[String; 2]> {
     let target = root.join("target/bench/growth-rayon");
     let built = Command::new("cargo")
-        .args(["build", "--release", "-q", "--locked", "--bin", "pipeline", "--target-dir"])
+        .args(["build", "--release", "-q", "--locked", "--bin", "fib", "--bin", "pipeline", "--target-dir"])
         .arg(&target)
         .current_dir(root.join("bench/span/parallel-iterators"))
         .status()?;
     ensure!(built.success(), "the rayon project does not build");
-    Ok(target.join("release/pipeline").display().to_string())
+    Ok(["fib", "pipeline"].map(|name| target.join("release").join(name).display().to_string()))
 }
 
-fn wall(prefix: &[&str], farsight: &Path, command: &[&str]) -> Result<f64> {
-    let farsight = farsight.display().to_string();
-    let mut words: Vec<&str> = prefix.to_vec();
-    words.extend([farsight.as_str(), "growth", "-q", "-o", "/dev/null", "--"]);
-    words.extend(command);
+/// Wall seconds of a command.
+fn wall(words: &[&str]) -> Result<f64> {
     let started = Instant::now();
-    let output =
-        // (Pinned to one processor, rayon would start one thread.)
-        Command::new(words[0]).args(&words[1..]).env("RAYON_NUM_THREADS", "2").output().with_context(|| format!("cannot run {words:?}"))?;
+    // (Pinned to one processor, rayon would start one thread.)
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .env("RAYON_NUM_THREADS", "2")
+        .output()
+        .with_context(|| format!("cannot run {words:?}"))?;
     ensure!(output.status.success(), "{words:?} ended with {}", output.status);
     Ok(started.elapsed().as_secs_f64())
 }
