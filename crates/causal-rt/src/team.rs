@@ -70,6 +70,12 @@ impl State {
     }
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The calling thread, if libgomp's entry points are where its team is seen.
 #[inline(always)]
 fn current() -> Option<&'static Thread<Local>> {
