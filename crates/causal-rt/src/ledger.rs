@@ -25,6 +25,7 @@ use crate::pause::{self, Paused, now_ns};
 use crate::woken;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
+use preload::sys;
 use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
 
 /// Smaller debts wait for more: a pause has a cost of its own.
@@ -68,6 +69,8 @@ pub struct Ledger {
     wait_global: Cell<u64>,
     wait_mark: Cell<woken::Mark>,
     wait_since_ns: Cell<u64>,
+    /// CPU time when a wait began in which the thread spins.
+    spin_cpu_ns: Cell<u64>,
     /// State at the last sample.
     seen_global: Cell<u64>,
     seen_wall_ns: Cell<u64>,
@@ -89,6 +92,7 @@ impl Ledger {
             wait_global: Cell::new(0),
             wait_mark: Cell::new(woken::Mark::NONE),
             wait_since_ns: Cell::new(0),
+            spin_cpu_ns: Cell::new(0),
             seen_global: Cell::new(0),
             seen_wall_ns: Cell::new(0),
             seen_cpu_ns: Cell::new(0),
@@ -323,6 +327,18 @@ impl Ledger {
         self.earning.enter(event::GOT, object);
         self.earning.go_on(shared, self.enter_epoch(global), now);
         self.show_earner();
+    }
+
+    /// A wait has begun in which the thread may spin.
+    pub fn spin_begins(&self) {
+        self.spin_cpu_ns.set(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+    }
+
+    /// It is about to end: the CPU time that it took is not the program's work.
+    pub fn spin_ends(&self) {
+        let spun = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(self.spin_cpu_ns.get());
+        self.paused_cpu_ns.set(self.paused_cpu_ns.get() + spun);
+        self.cell().spun_ns.fetch_add(spun, Relaxed);
     }
 
     fn excuse_since_wait(&self, until: u64) {

@@ -13,6 +13,7 @@
 //! woken     until when a woken thread is excused
 //! pause     how it pays
 //! runtime   the hooks: when accounts are settled
+//! team      waits of OpenMP's threads
 //! points    progress points: the ABI of coz.h and of our own `annotate`
 //! ```
 //!
@@ -32,6 +33,7 @@ mod pause;
 pub mod points;
 mod runtime;
 mod shared;
+pub mod team;
 mod woken;
 
 pub use runtime::Causal;

@@ -12,7 +12,7 @@
 use crate::attribute::{Found, attribute};
 use crate::ledger::{Beginner, Ledger, Place, event};
 use crate::woken::{self, By};
-use crate::{pause, shared};
+use crate::{pause, shared, team};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
     AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind,
@@ -32,7 +32,8 @@ pub struct Causal;
 /// What it keeps per thread.
 pub struct Local {
     sampler: ThreadSampler,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
+    pub(crate) team: team::State,
 }
 
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
@@ -51,7 +52,7 @@ impl Hooks for Causal {
         .and(Interest::TAKES);
 
     fn new_local() -> Local {
-        Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()) }
+        Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()), team: team::State::new() }
     }
 
     fn start() -> bool {
@@ -117,7 +118,7 @@ impl Hooks for Causal {
 
     fn before_wait(thread: &Thread<Local>, wait: Wait) {
         let Some(shared) = shared::get() else { return };
-        if thread.is_busy() {
+        if is_inside(thread) {
             return;
         }
         let for_thread = is_for_thread(wait.kind);
@@ -134,7 +135,7 @@ impl Hooks for Causal {
 
     fn after_wait(thread: &Thread<Local>, wait: Wait, outcome: Outcome) {
         let Some(shared) = shared::get() else { return };
-        if thread.is_busy() {
+        if is_inside(thread) {
             return;
         }
         thread.busy(|| {
@@ -170,6 +171,7 @@ impl Hooks for Causal {
             Origin::Unknown => now,
         };
         let local = thread.local();
+        local.team.begin();
         let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let beginner = Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
         local.ledger.begin(shared, paid, beginner, cpu_ns);
@@ -184,6 +186,7 @@ impl Hooks for Causal {
     fn thread_ended(thread: &Thread<Local>) {
         let Some(shared) = shared::get() else { return };
         thread.local().sampler.stop();
+        team::thread_ends(thread);
         thread.busy(|| thread.local().ledger.end(shared));
         // SAFETY: no preconditions. Who joins waits for this number.
         woken::leave_word(unsafe { libc::pthread_self() } as usize, shared.global_at(pause::now_ns()));
@@ -232,6 +235,9 @@ impl Sampled for Causal {
 
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let Some(shared) = shared::get() else { return };
+        if thread.local().team.waits() && team::really_waits(thread, sample.regs.pc()) {
+            return;
+        }
         let found = attribute(shared, sample);
         thread.busy(|| {
             let local = thread.local();
@@ -271,9 +277,15 @@ impl Sampled for Causal {
     }
 }
 
+/// Whether the thread is in a section of ours, or inside a wait already: what happens there is a part of it.
 #[inline(always)]
-fn enter_segment(thread: &Thread<Local>, shared: &Shared, event: u64, object: usize) {
-    if !thread.is_busy() {
+fn is_inside(thread: &Thread<Local>) -> bool {
+    thread.is_busy() || thread.local().team.waits()
+}
+
+#[inline(always)]
+pub(crate) fn enter_segment(thread: &Thread<Local>, shared: &Shared, event: u64, object: usize) {
+    if !is_inside(thread) {
         thread.busy(|| thread.local().ledger.enter_segment(shared, event, object));
     }
 }
@@ -281,7 +293,7 @@ fn enter_segment(thread: &Thread<Local>, shared: &Shared, event: u64, object: us
 #[cold]
 #[inline(never)]
 fn settle(thread: &Thread<Local>, shared: &Shared) {
-    if !thread.is_busy() {
+    if !is_inside(thread) {
         thread.busy(|| thread.local().ledger.settle(shared, Place::Hook));
     }
 }

@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
                 if !self.learnt_backend && shared.counts.samples.load(Relaxed) > 0 {
                     self.learnt_backend = true;
                     // Runtimes that wait by system calls of their own, which no hook sees.
-                    let hidden = self.code.has_library("libgomp") || self.code.has_library("libiomp");
+                    let hidden = self.code.has_library("libiomp");
                     self.shared().credit_unexplained.store(hidden.into(), Relaxed);
                 }
                 if let Some(longest) = self.config.duration

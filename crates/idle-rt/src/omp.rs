@@ -1,10 +1,8 @@
 //! OpenMP on gcc's libgomp, by its entry points.
 //!
-//! libgomp has no tools interface, and its waits are system calls of its own. But every region and every task is handed to
-//! it as a function and an argument: the wrappers of its entry points (in the library that is preloaded) put a function of ours
-//! in between. A thread of a team works while it is inside one of these, and is idle in between (in the team's
-//! barrier, whether it spins or sleeps). The wrapper's frame is alive on the creating thread's stack for as long as
-//! the region is, so the registers kept in it lead to the region's logical callers.
+//! A thread of a team works while it is inside a region or a task, and is idle in between (see [`preload::gomp`]). The
+//! frame of the wrapper is alive on the creating thread's stack for as long as the region is, so the registers kept in it lead
+//! to the region's logical callers.
 //!
 //! Where libomp stands in for libgomp, these entry points are libomp's: they are left as they are, and `ompt` is told of
 //! everything.
@@ -16,15 +14,11 @@ use crate::{Idle, Local, OURS, ompt};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use preload::gomp::{Body, Meeting, Team};
 use preload::{Thread, thread};
 use sampler::Frame;
 use sampler::regs::Regs;
 use wire::idle::task;
-
-/// What regions and tasks run.
-pub type Body = unsafe extern "C-unwind" fn(*mut c_void);
-/// Copies a task's argument.
-pub type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
 
 /// Parts of regions and tasks that one thread may be in at once; deeper ones keep their physical path.
 const NESTED_MAX: usize = 32;
@@ -203,107 +197,51 @@ unsafe extern "C-unwind" fn run_region(region: *mut c_void) {
     }
 }
 
-/// Calls `call` with a body of ours in place of the program's.
-///
-/// # Safety
-/// `call` must run the body it is given like the program's, and be over with it when it returns.
-#[inline(always)]
-pub unsafe fn region<R>(body: Body, data: *mut c_void, call: impl FnOnce(Body, *mut c_void) -> R) -> R {
-    let Some(thread) = current() else { return call(body, data) };
-    let local = thread.local();
-    crate::count_region();
-    let region = Region { body, data, met: Met { regs: Regs::here(), slot: address(thread) } };
-    let result = call(run_region, (&raw const region).cast_mut().cast());
-    // All are done; the thread itself goes on.
-    thread.busy(|| local.wake());
-    core::hint::black_box(&region);
-    result
-}
+impl Team for Idle {
+    /// The region that the task was created in.
+    type Token = *const Met;
 
-/// Surrounds a wait for other threads of the team. Tasks that run inside it count as work.
-#[inline(always)]
-pub fn waiting<R>(call: impl FnOnce() -> R) -> R {
-    let Some(thread) = current() else { return call() };
-    let local = thread.local();
-    let depth = thread.busy(|| {
-        let depth = local.idle_depth.get();
-        local.sleep(depth + 1);
-        depth
-    });
-    let result = call();
-    thread.busy(|| {
-        if depth == 0 {
-            local.wake();
-        } else {
-            local.sleep(depth);
-        }
-    });
-    result
-}
-
-/// What stands before a task's own argument.
-#[repr(C)]
-struct TaskHead {
-    body: Body,
-    copy: Option<Copy>,
-    region: *const Met,
-    /// The program's argument: its size, and where it is while the task is being created.
-    bytes: usize,
-    from: *mut c_void,
-}
-
-unsafe extern "C-unwind" fn run_task(head: *mut c_void) {
-    // SAFETY: `copy_task` has put the program's argument behind the head.
-    unsafe {
-        let head = head.cast::<TaskHead>();
-        let data = head.cast::<u8>().add(head_bytes()).cast();
-        stay((*head).region, task::OMP_TASK, (*head).body, data);
+    #[inline(always)]
+    unsafe fn region<R>(body: Body, data: *mut c_void, call: impl FnOnce(Body, *mut c_void) -> R) -> R {
+        let Some(thread) = current() else { return call(body, data) };
+        let local = thread.local();
+        crate::count_region();
+        let region = Region { body, data, met: Met { regs: Regs::here(), slot: address(thread) } };
+        let result = call(run_region, (&raw const region).cast_mut().cast());
+        // All are done; the thread itself goes on.
+        thread.busy(|| local.wake());
+        core::hint::black_box(&region);
+        result
     }
-}
 
-unsafe extern "C-unwind" fn copy_task(to: *mut c_void, from: *mut c_void) {
-    // SAFETY: libgomp has made room for head and argument at `to`; `from` is the head in `task`'s frame.
-    unsafe {
-        let (to, from) = (to.cast::<TaskHead>(), from.cast::<TaskHead>());
-        to.write(from.read());
-        let data = to.cast::<u8>().add(head_bytes());
-        match (*from).copy {
-            Some(copy) => copy(data.cast(), (*from).from),
-            None => core::ptr::copy_nonoverlapping((*from).from.cast::<u8>(), data, (*from).bytes),
-        }
+    /// Tasks that run inside it count as work.
+    #[inline(always)]
+    fn waiting<R>(_: Meeting, call: impl FnOnce() -> R) -> R {
+        let Some(thread) = current() else { return call() };
+        let local = thread.local();
+        let depth = thread.busy(|| {
+            let depth = local.idle_depth.get();
+            local.sleep(depth + 1);
+            depth
+        });
+        let result = call();
+        thread.busy(|| {
+            if depth == 0 {
+                local.wake();
+            } else {
+                local.sleep(depth);
+            }
+        });
+        result
     }
-}
 
-/// Room for the head; arguments are aligned to at most this.
-const fn head_bytes() -> usize {
-    size_of::<TaskHead>().next_multiple_of(64)
-}
+    fn creates_task() -> Option<Self::Token> {
+        current().map(|thread| thread.local().stays.region())
+    }
 
-/// Calls `call` with a task of ours that runs the program's.
-///
-/// # Safety
-/// As for `GOMP_task`.
-#[inline(always)]
-pub unsafe fn task(
-    body: Body,
-    data: *mut c_void,
-    copy: Option<Copy>,
-    bytes: usize,
-    align: usize,
-    call: impl FnOnce(Body, *mut c_void, Option<Copy>, usize, usize),
-) {
-    match current() {
-        Some(thread) if align <= 64 => {
-            let region = thread.local().stays.region();
-            let head = TaskHead { body, copy, region, bytes, from: data };
-            call(
-                run_task,
-                (&raw const head).cast_mut().cast(),
-                Some(copy_task),
-                head_bytes() + bytes,
-                align.max(64),
-            );
-        }
-        _ => call(body, data, copy, bytes, align),
+    #[inline(always)]
+    unsafe fn run_task(region: Self::Token, body: Body, data: *mut c_void) {
+        // SAFETY: the caller's.
+        unsafe { stay(region, task::OMP_TASK, body, data) }
     }
 }

@@ -13,9 +13,10 @@
 use crate::omp::Met;
 use crate::{Idle, Local, OURS};
 use core::cell::{Cell, UnsafeCell};
-use core::ffi::{c_char, c_void};
+use core::ffi::c_void;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use preload::ompt::{BEGIN, Callback, Data, INITIAL, LookUp, Tool, event, set_callbacks};
 use preload::{Thread, thread};
 use sampler::regs::Regs;
 use sampler::{Frame, module};
@@ -88,49 +89,23 @@ pub fn claims(frame: &Frame) -> bool {
     u32::from(frame.key.serial()) == LIBOMP.load(Relaxed)
 }
 
-/// `ompt_data_t`.
-type Data = u64;
-type Callback = *const c_void;
-type SetCallback = unsafe extern "C" fn(i32, Callback) -> i32;
-type LookUp = unsafe extern "C" fn(*const c_char) -> *const c_void;
-
-/// `ompt_start_tool_result_t`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Tool {
-    initialize: unsafe extern "C" fn(LookUp, i32, *mut Data) -> i32,
-    finalize: unsafe extern "C" fn(*mut Data),
-    data: Data,
-}
-
 /// What `ompt_start_tool` answers.
-pub static TOOL: Tool = Tool { initialize, finalize, data: 0 };
-
-unsafe extern "C" fn finalize(_: *mut Data) {}
+pub static TOOL: Tool = Tool::new(initialize);
 
 unsafe extern "C" fn initialize(look_up: LookUp, _: i32, _: *mut Data) -> i32 {
     if let Some(found) = module::find(look_up as *const () as u64) {
         LIBOMP.store(found.serial().into(), Relaxed);
     }
-    // SAFETY: the interface of OpenMP 5: the name is known, and the function has this type.
-    unsafe {
-        let set = look_up(c"ompt_set_callback".as_ptr());
-        if set.is_null() {
-            return 0;
-        }
-        let set = core::mem::transmute::<*const c_void, SetCallback>(set);
-        for (event, callback) in [
-            (3, parallel_begin as Callback),
-            (4, parallel_end as Callback),
-            (5, task_create as Callback),
-            (6, task_schedule as Callback),
-            (7, implicit_task as Callback),
-            (16, sync_region_wait as Callback),
-        ] {
-            set(event, callback);
-        }
-    }
-    1
+    let wanted = [
+        (event::PARALLEL_BEGIN, parallel_begin as Callback),
+        (event::PARALLEL_END, parallel_end as Callback),
+        (event::TASK_CREATE, task_create as Callback),
+        (event::TASK_SCHEDULE, task_schedule as Callback),
+        (event::IMPLICIT_TASK, implicit_task as Callback),
+        (event::SYNC_REGION_WAIT, sync_region_wait as Callback),
+    ];
+    // SAFETY: libomp's own function, and callbacks of the types that these events have.
+    unsafe { set_callbacks(look_up, &wanted) }
 }
 
 fn with(f: impl FnOnce(&'static Thread<Local>, &'static Local)) {
@@ -196,8 +171,6 @@ unsafe extern "C" fn implicit_task(
     index: u32,
     flags: i32,
 ) {
-    const BEGIN: i32 = 1;
-    const INITIAL: i32 = 1;
     if flags & INITIAL != 0 {
         return;
     }
@@ -231,7 +204,6 @@ unsafe extern "C" fn implicit_task(
 }
 
 unsafe extern "C" fn sync_region_wait(_: i32, end: i32, _: *mut Data, _: *mut Data, _: *const c_void) {
-    const BEGIN: i32 = 1;
     with(|_, local| {
         let waits = &local.ompt.waits;
         if end == BEGIN {

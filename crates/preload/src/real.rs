@@ -33,6 +33,11 @@ impl Slot {
         if found.is_null() { self.look_up(name) } else { found }
     }
 
+    /// Puts a function there that was found elsewhere.
+    pub fn put(&self, function: Ptr) {
+        self.0.store(function, Relaxed);
+    }
+
     #[cold]
     fn look_up(&self, name: &'static core::ffi::CStr) -> Ptr {
         let found = errno::preserve(|| {

@@ -451,3 +451,67 @@ fn programs_that_are_executed_are_experimented_on_with_follow() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.contains("still ran"), "{errors}");
 }
+
+/// A team of OpenMP threads computes what it computes natively, whichever runtime serves it and however that was loaded.
+#[test]
+fn teams_of_threads_do_not_notice() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("openmp_all.c", &["-g", "-fopenmp"]) else { return };
+    let (alone, library) = (bench.folder.path().join("alone"), bench.folder.path().join("library.so"));
+    let native = Command::new(&program).arg("100").output().unwrap();
+    assert!(native.status.success());
+    let compare = |mode: &str, program: &Path, arguments: &[&str]| {
+        let output = Command::new(FARSIGHT)
+            .current_dir(bench.folder.path())
+            .args([mode, "--no-summary", "-o", "/dev/null", "--"])
+            .arg(program)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.stdout, native.stdout, "{mode} {}: {said}", program.display());
+        assert_eq!(output.status.code(), Some(0), "{mode} {}: {said}", program.display());
+    };
+    compare("causal", &program, &["100"]);
+    std::fs::rename(&program, &alone).unwrap();
+    // The runtime comes with a library that only its own users see.
+    if bench.compile("openmp_all.c", &["-fopenmp", "-shared", "-fPIC", "-DLIBRARY"]).is_some() {
+        std::fs::rename(&program, &library).unwrap();
+    }
+    if let Some(loader) = bench.compile("openmp_all.c", &["-g", "-DLOADER"]) {
+        for mode in ["causal", "idle"] {
+            compare(mode, &loader, &[library.to_str().unwrap(), "100"]);
+        }
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-programs/causal/openmp_all.c");
+    let clang =
+        Command::new("clang").args(["-O2", "-g", "-fopenmp", "-o"]).arg(&program).arg(source).output();
+    match clang {
+        Ok(output) if output.status.success() => compare("causal", &program, &["100"]),
+        _ => eprintln!("SKIPPED: clang with libomp is not installed"),
+    }
+}
+
+/// Who spins because it waits for its team does not run: its samples are nobody's.
+#[test]
+fn waiting_for_a_team_is_not_running() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("openmp.c", &["-g", "-fopenmp"]) else { return };
+    let json = bench.folder.path().join("result.json");
+    // The second thread of two waits nearly all of the time.
+    let output = Command::new(FARSIGHT)
+        .current_dir(bench.folder.path())
+        .env("OMP_WAIT_POLICY", "active")
+        .args(["causal", "--no-summary", "--json"])
+        .arg(&json)
+        .arg("--")
+        .arg(&program)
+        .args(["300", "4000000", "4"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let count = |name: &str| document["sampling"][name].as_u64().unwrap();
+    assert!(count("samples") > 20, "{document}");
+    assert!(count("out_of_scope") * 4 < count("samples"), "{document}");
+}

@@ -55,23 +55,33 @@ pub const CASES: &[Case] = &[
     case("barrier", "barrier.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
     case("barrier, 4 threads", "barrier.c", &["U", "X", "4000000", "4"], 6_000_000, "slow"),
     case("OpenMP", "openmp.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
+    case("OpenMP, libomp", "openmp.clang.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
     case("I/O-bound", "io_bound.c", &["U", "X", "1000"], 1_600_000, "computing"),
     case("memory-bound", "memory_bound.c", &["U", "X", "200000"], 60_000, "memory"),
     case("phases", "phases.c", &["U", "X", "1000000"], 1_000_000, "first"),
 ];
+
+/// Ending of the stem of a source that is to be built by clang.
+const CLANG: &str = ".clang";
+
+/// The file of a source.
+fn file(source: &str) -> String {
+    source.replace(&format!("{CLANG}."), ".")
+}
 
 /// Builds a program of `test-programs/causal`, with flags of our own for C.
 pub fn compile(out: &Path, source: &str, flags: &[&str]) -> Result<PathBuf> {
     let folder = Path::new("test-programs/causal");
     let (stem, kind) = source.rsplit_once('.').context("a source has an ending")?;
     let program = out.join(stem);
-    let (from, to) = (folder.join(source).display().to_string(), program.display().to_string());
+    let (from, to) = (folder.join(file(source)).display().to_string(), program.display().to_string());
     let mut words: Vec<&str> = match kind {
         "rs" => vec!["rustc", "-O", "-g", "--edition", "2024", &from, "-o", &to],
         "cpp" => vec!["g++", "-std=c++20", "-O2", "-g", &from, "-o", &to, "-lpthread"],
+        _ if stem.ends_with(CLANG) => vec!["clang", "-O2", "-g", &from, "-o", &to, "-lpthread"],
         _ => vec!["gcc", "-O2", "-g", &from, "-o", &to, "-lpthread"],
     };
-    if stem == "openmp" {
+    if stem.starts_with("openmp") {
         words.push("-fopenmp");
     }
     words.extend(flags);
@@ -130,10 +140,10 @@ pub fn said(case: &Case, text: &str) -> Result<Time> {
 
 /// The line of a target.
 pub fn place(case: &Case) -> Result<String> {
-    let text = std::fs::read_to_string(Path::new("test-programs/causal").join(case.source))?;
+    let text = std::fs::read_to_string(Path::new("test-programs/causal").join(file(case.source)))?;
     let mark = format!("TARGET {} ", case.target);
     let at = text.lines().position(|l| format!("{l} ").contains(&mark)).context("the target is marked")?;
-    Ok(format!("{}:{}", case.source, at + 1))
+    Ok(format!("{}:{}", file(case.source), at + 1))
 }
 
 /// Where `predict` leaves the profile.

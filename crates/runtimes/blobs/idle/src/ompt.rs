@@ -1,7 +1,8 @@
 //! Where libomp asks for tools; see `idle_rt::ompt`.
 
 use core::ffi::c_char;
-use idle_rt::ompt::{TOOL, Tool};
+use idle_rt::ompt::TOOL;
+use preload::ompt::Tool;
 
 /// Called by libomp when it starts.
 #[unsafe(no_mangle)]
