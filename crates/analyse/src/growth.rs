@@ -107,11 +107,27 @@ impl GrowthAnalysis<'_> {
     }
 }
 
+/// The curves of every routine: most of an analysis' work, and good for further analyses of the same data.
+#[derive(Debug, Clone)]
+pub struct Fits {
+    /// Of the cost with and without callees, in the order of [`Growth::routines`].
+    curves: Vec<[Fit; 2]>,
+}
+
 /// Fits every routine of `growth`, forecasts its cost on larger inputs and orders the routines by what the
 /// user should look at first.
 pub fn analyse(growth: &Growth) -> GrowthAnalysis<'_> {
+    analyse_fitted(growth, &Fits::of(growth))
+}
+
+/// [`analyse`] with the fits of the same `growth`.
+pub fn analyse_fitted<'p>(growth: &'p Growth, fits: &Fits) -> GrowthAnalysis<'p> {
     let totals = totals(growth);
-    let mut routines = fit_all(&growth.routines, totals.cost);
+    let fitted = growth.routines.iter().zip(&fits.curves);
+    let mut routines: Vec<_> = fitted
+        .map(|(routine, curves)| of_routine(routine, curves, totals.cost))
+        .filter(|r| r.calls > 0)
+        .collect();
     let factors = forecast::factors();
     let unextrapolated_share = forecast::fill(&mut routines, &factors, totals.cost as f64);
     rank::order(&mut routines, &factors);
@@ -137,35 +153,46 @@ fn totals(growth: &Growth) -> Totals {
     totals
 }
 
-/// Routines are independent, so they are fitted on all cores; the result does not depend on their number.
-fn fit_all(routines: &[Routine], cost_total: u64) -> Vec<RoutineAnalysis<'_>> {
-    let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let chunk = routines.len().div_ceil(workers * 8).max(16);
-    let chunks: Vec<&[Routine]> = routines.chunks(chunk).collect();
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let mut parts: Vec<(usize, Vec<RoutineAnalysis<'_>>)> = thread::scope(|scope| {
-        let worker = || {
-            let mut done = Vec::new();
-            loop {
-                let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let Some(chunk) = chunks.get(i) else { return done };
-                done.push((i, chunk.iter().map(|r| fit_one(r, cost_total)).collect::<Vec<_>>()));
-            }
-        };
-        let handles: Vec<_> = (0..workers.min(chunks.len())).map(|_| scope.spawn(worker)).collect();
-        handles.into_iter().flat_map(|h| h.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
-    });
-    parts.sort_by_key(|(i, _)| *i);
-    parts.into_iter().flat_map(|(_, part)| part).filter(|r| r.calls > 0).collect()
+impl Fits {
+    /// Routines are independent, so they are fitted on all cores; the result does not depend on their number.
+    pub fn of(growth: &Growth) -> Fits {
+        let routines = &growth.routines;
+        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let chunk = routines.len().div_ceil(workers * 8).max(16);
+        let chunks: Vec<&[Routine]> = routines.chunks(chunk).collect();
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let mut parts: Vec<(usize, Vec<[Fit; 2]>)> = thread::scope(|scope| {
+            let worker = || {
+                let mut done = Vec::new();
+                loop {
+                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(chunk) = chunks.get(i) else { return done };
+                    done.push((i, chunk.iter().map(fit_one).collect::<Vec<_>>()));
+                }
+            };
+            let handles: Vec<_> = (0..workers.min(chunks.len())).map(|_| scope.spawn(worker)).collect();
+            let join = |h: thread::ScopedJoinHandle<'_, _>| {
+                h.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
+            };
+            handles.into_iter().flat_map(join).collect()
+        });
+        parts.sort_by_key(|(i, _)| *i);
+        Fits { curves: parts.into_iter().flat_map(|(_, part)| part).collect() }
+    }
 }
 
-fn fit_one(routine: &Routine, cost_total: u64) -> RoutineAnalysis<'_> {
+fn fit_one(routine: &Routine) -> [Fit; 2] {
     let all = samples(routine, Point::mean, Point::variance);
     let own = samples(routine, Point::self_mean, Point::self_variance);
     let fit = fit::fit(&all);
     // A routine that calls nothing has one curve, and fitting is most of the work.
     let fit_self = if own == all { fit.clone() } else { fit::fit(&own) };
+    [fit, fit_self]
+}
+
+fn of_routine<'p>(routine: &'p Routine, curves: &[Fit; 2], cost_total: u64) -> RoutineAnalysis<'p> {
     let sum = |f: fn(&Point) -> u64| routine.points.iter().map(f).fold(0, u64::saturating_add);
+    let [fit, fit_self] = curves.clone();
     RoutineAnalysis {
         routine,
         calls: routine.calls(),

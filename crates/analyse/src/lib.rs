@@ -18,4 +18,4 @@ pub mod rule;
 pub mod span;
 
 pub use forecast::{Overtake, overtakes};
-pub use growth::{Forecast, GrowthAnalysis, RoutineAnalysis, Totals, analyse};
+pub use growth::{Fits, Forecast, GrowthAnalysis, RoutineAnalysis, Totals, analyse, analyse_fitted};

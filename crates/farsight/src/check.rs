@@ -32,7 +32,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let view = profiles::growth_view(&args.file, args.salvage)?;
-    let analysis = analyse::analyse(&view.growth);
+    let analysis = view.analysis();
     let results: Vec<(Rule, Vec<Finding<'_, '_>>)> =
         args.rules.iter().map(|rule| (rule.clone(), rule.judge(&analysis))).collect();
     if let Some(path) = &args.json {

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use analyse::{Fits, GrowthAnalysis};
 use anyhow::{Result, anyhow};
 use profile::file::{Cause, FileError};
 use profile::{Data, Growth, Profile, Run};
@@ -15,6 +17,15 @@ pub struct GrowthView {
     pub run: Run,
     /// Their data.
     pub growth: Growth,
+    /// Curves, once they have been asked for.
+    fits: OnceLock<Fits>,
+}
+
+impl GrowthView {
+    /// What is concluded from them. Curves are fitted the first time.
+    pub fn analysis(&self) -> GrowthAnalysis<'_> {
+        analyse::analyse_fitted(&self.growth, self.fits.get_or_init(|| Fits::of(&self.growth)))
+    }
 }
 
 /// Reads a profile. A damaged one is an error, unless `salvage` asks for what is intact.
@@ -73,7 +84,7 @@ pub fn join(profile: &Profile) -> Result<Vec<GrowthView>> {
         }
         for runs in kinds {
             let growth = profile::combine(&runs).map_err(|e| Failure::error(Kind::Data, e))?;
-            views.push(GrowthView { run: summed(&runs), growth });
+            views.push(GrowthView { run: summed(&runs), growth, fits: OnceLock::new() });
         }
     }
     Ok(views)

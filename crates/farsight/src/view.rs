@@ -154,7 +154,7 @@ impl View {
     /// For the terminal.
     pub fn terminal(&self) -> String {
         match self {
-            View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
+            View::Growth(v) => report::terminal::growth(&v.run, &v.growth, &v.analysis()),
             View::Count(v) => report::terminal::count(&v.run, &v.count),
             View::Idle(v) => report::idle::terminal(&v.run, &v.idle, &v.analysis),
             View::Causal(v) => {
@@ -167,7 +167,7 @@ impl View {
     /// For scripts.
     pub fn json(&self) -> Value {
         match self {
-            View::Growth(v) => report::json::growth(&v.run, &v.growth, &analyse::analyse(&v.growth)),
+            View::Growth(v) => report::json::growth(&v.run, &v.growth, &v.analysis()),
             View::Count(v) => report::json::count(&v.run, &v.count),
             View::Idle(v) => report::idle::json(&v.run, &v.idle, &v.analysis),
             View::Causal(v) => report::json::causal(&v.run, &v.causal, &analyse::causal::analyse(&v.causal)),
@@ -228,7 +228,7 @@ pub fn page(views: &[View]) -> String {
     let sources = |path: &str| std::fs::read_to_string(path).ok();
     let growth: Vec<&GrowthView> =
         views.iter().filter_map(|v| if let View::Growth(v) = v { Some(v) } else { None }).collect();
-    let analyses: Vec<_> = growth.iter().map(|v| analyse::analyse(&v.growth)).collect();
+    let analyses: Vec<_> = growth.iter().map(|v| v.analysis()).collect();
     let causal: Vec<_> = views
         .iter()
         .filter_map(|v| {
