@@ -158,8 +158,8 @@ impl Fits {
     pub fn of(growth: &Growth) -> Fits {
         let routines = &growth.routines;
         let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let chunk = routines.len().div_ceil(workers * 8).max(16);
-        let chunks: Vec<&[Routine]> = routines.chunks(chunk).collect();
+        // (Some take a hundred times as long as others: small pieces end together.)
+        let chunks: Vec<&[Routine]> = routines.chunks(16).collect();
         let next = std::sync::atomic::AtomicUsize::new(0);
         let mut parts: Vec<(usize, Vec<[Fit; 2]>)> = thread::scope(|scope| {
             let worker = || {
