@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use profile::idle::{Chord, FrameKind, Idle};
-use rustc_hash::FxHashMap;
+use profile::siblings::Siblings;
 
 use super::classes::{Class, Classes};
 
@@ -107,12 +107,9 @@ pub fn is_entry(name: &str) -> bool {
 /// Position of a name among those of a tree.
 type Name = u32;
 
-/// The nodes below each node, by [`key`].
-type Children = FxHashMap<u64, u32>;
-
-/// A node's parent (its number plus one), name and kind in one word, since there may be millions.
-fn key(parent: Option<u32>, name: Name, kind: FrameKind) -> u64 {
-    parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(name) << 3 | kind as u64
+/// A node's name and kind in one word.
+fn key(name: Name, kind: FrameKind) -> u32 {
+    name << 3 | kind as u32
 }
 
 /// The names of a tree: contexts are many more, and are told apart by number.
@@ -135,19 +132,26 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The child that `key` names, made by `new` if there is none yet.
-fn child(children: &mut Children, nodes: &mut Vec<Node>, key: u64, new: impl FnOnce() -> Node) -> u32 {
-    *children.entry(key).or_insert_with(|| {
+/// The child of a node that is called so, made by `new` if there is none yet.
+fn child(
+    children: &mut Siblings,
+    nodes: &mut Vec<Node>,
+    parent: Option<u32>,
+    key: u32,
+    new: impl FnOnce() -> Node,
+) -> u32 {
+    let (id, made) = children.child(parent, key);
+    if made {
         nodes.push(new());
-        nodes.len() as u32 - 1
-    })
+    }
+    id
 }
 
 /// Builds one of the trees.
 pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
     let class_of: Vec<Class> = idle.frames.iter().map(|f| classes.of(f)).collect();
     let mut tree = Projected {
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity(idle.contexts.len()),
         total: Values::default(),
         spin_ns: 0,
         of_context: Vec::with_capacity(idle.contexts.len()),
@@ -160,7 +164,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         .map(|f| names.number(if which == Projection::Logical { logical_name(&f.name) } else { &f.name }))
         .collect();
     let (looking, runtime) = (names.number("<looking for work>"), names.number("<runtime>"));
-    let mut children = Children::with_capacity_and_hasher(idle.contexts.len(), Default::default());
+    let mut children = Siblings::with_capacity(idle.contexts.len());
     // Per context: the class of its time, and whether a thread that looks for work is being watched.
     let mut decided: Vec<(Class, bool)> = Vec::with_capacity(idle.contexts.len());
     for context in &idle.contexts {
@@ -205,7 +209,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                     own: Values::default(),
                     all: Values::default(),
                 };
-                child(&mut children, &mut tree.nodes, key(above, name, kind), new)
+                child(&mut children, &mut tree.nodes, above, key(name, kind), new)
             }))
         } else {
             above
@@ -226,7 +230,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                 own: Values::default(),
                 all: Values::default(),
             };
-            child(&mut children, &mut tree.nodes, key(None, name, FrameKind::Other), new)
+            child(&mut children, &mut tree.nodes, None, key(name, FrameKind::Other), new)
         });
         tree.nodes[node as usize].own.add(&own);
     }
