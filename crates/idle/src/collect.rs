@@ -74,6 +74,9 @@ pub struct Collected {
 /// Time by which a process may be seen after it was said to have ended, by other threads than the one that ended it.
 const AFTER_END_NS: u64 = 5_000_000;
 
+/// Periods of CPU time from which on it is said that most had no sample.
+const PERIODS_SAID: u64 = 100;
+
 /// When a process began and ended, and what CPU time it had used.
 struct Life {
     started_ns: u64,
@@ -92,6 +95,10 @@ impl Life {
         let own_cpu_ns = end_is_known
             .then(|| head.start_cpu_ns + head.end_cpu_ns.saturating_sub(head.start_process_cpu_ns));
         match process {
+            // What the program that it became does is not known.
+            Process::First { started_ns, .. } if head.ended == ended::EXEC && end_is_known => {
+                Life { started_ns, end_ns: head.end_ns.max(last_seen_ns), cpu_ns: own_cpu_ns }
+            }
             Process::First { started_ns, wall_ns, cpu_ns } => Life {
                 started_ns,
                 end_ns: (started_ns + wall_ns).saturating_sub(head.start_ns).max(last_seen_ns),
@@ -228,7 +235,11 @@ fn problems(head: &Head, trees: &[Tree], process: Process) -> Vec<String> {
     }
     let replaced = matches!(process, Process::Followed { replaced: true, .. });
     if bits & problem::EXEC != 0 && !replaced {
-        found.push("the program executed another one in its place: only the time before is known".into());
+        found.push(
+            "the program executed another one in its place: only the time before is known; give --follow to profile \
+             that one, too"
+                .into(),
+        );
     }
     if head.backend == 2 {
         found.push(
@@ -241,8 +252,18 @@ fn problems(head: &Head, trees: &[Tree], process: Process) -> Vec<String> {
     if cut * 100 > samples {
         found.push(format!("{cut} of {samples} call paths end before the start of their thread"));
     }
-    let known: u64 = trees.iter().map(|t| t.cpu_ns).sum::<u64>() + head.start_cpu_ns;
+    let cpu_ns: u64 = trees.iter().map(|t| t.cpu_ns).sum();
+    let periods = cpu_ns / head.period_ns.max(1);
+    if periods > 2 * samples && periods > PERIODS_SAID {
+        found.push(format!(
+            "{} of {periods} periods passed without a sample of their own (in the kernel, or at a rate that this machine \
+             does not keep up with): their time is counted with the next sample of the same thread",
+            periods - samples
+        ));
+    }
+    let known = cpu_ns + head.start_cpu_ns;
     if let Process::First { cpu_ns: Some(cpu_ns), .. } = process
+        && bits & problem::EXEC == 0
         && cpu_ns > 0
         && known.abs_diff(cpu_ns) * 20 > cpu_ns
         && known.abs_diff(cpu_ns) > 20_000_000

@@ -165,13 +165,13 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         .collect();
     let (looking, runtime) = (names.number("<looking for work>"), names.number("<runtime>"));
     let mut children = Siblings::with_capacity(idle.contexts.len());
-    // Per context: the class of its time, and whether a thread that looks for work is being watched.
-    let mut decided: Vec<(Class, bool)> = Vec::with_capacity(idle.contexts.len());
+    // Per context: the class of its time, whether a thread that looks for work is being watched, and whether it is shown.
+    let mut decided: Vec<(Class, bool, bool)> = Vec::with_capacity(idle.contexts.len());
     for context in &idle.contexts {
         let frame = &idle.frames[context.frame as usize];
         let class = class_of[context.frame as usize];
         let parent = context.parent.map(|p| p as usize);
-        let (outer, outer_idle) = parent.map_or((Class::Work, false), |p| decided[p]);
+        let (outer, outer_idle, outer_shown) = parent.map_or((Class::Work, false, true), |p| decided[p]);
         let effective = match class {
             Class::Neutral | Class::Glue if frame.kind == FrameKind::Thread => Class::Work,
             Class::Neutral | Class::Glue => outer,
@@ -183,14 +183,17 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
             Class::Work => false,
             _ => outer_idle,
         };
-        decided.push((effective, idling));
+        // A loop belongs to the function that it is in.
+        let shown = is_shown(which, context.chord, frame.kind, class)
+            && (frame.kind != FrameKind::Loop || outer_shown);
+        decided.push((effective, idling, shown));
         tree.idling.push(idling);
         let above = parent.and_then(|p| tree.of_context[p]);
         let own = values(context, frame.kind, effective, idling);
         if frame.kind == FrameKind::Spin {
             tree.spin_ns += context.cpu_ns;
         }
-        let node = if is_shown(which, context.chord, frame.kind, class) {
+        let node = if shown {
             let name = name_of[context.frame as usize];
             let kind = shown_kind(which, frame.kind);
             let same = above.filter(|&a| {
