@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use analyse::idle::diff::Side;
 use anyhow::Result;
 use profile::{Data, Profile};
+use serde_json::json;
 
 use crate::exit::{Failure, Kind};
 use crate::view::{self, CountView, IdleView};
@@ -13,7 +15,7 @@ use crate::{output, profiles};
 /// Say what changed from one profile to another, beyond noise
 ///
 /// Growth runs are compared routine by routine; counts are exact, so every difference is listed; of idle runs the
-/// functions whose share of core time changed.
+/// functions whose share of core time changed, program by program where there are several.
 #[derive(clap::Args)]
 pub struct Args {
     /// The profile before
@@ -38,9 +40,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // Growth is compared when there is any: its changes say more than counts of the same runs.
     let grows = |p: &Profile| p.runs.iter().any(|run| matches!(run.data, Data::Growth(_)));
     let grows = grows(&old) || grows(&new);
-    let (mut idle_before, mut idle_after) = (view::idle_views(old)?, view::idle_views(new)?);
-    if idle_before.len() == 1 && idle_after.len() == 1 {
-        return idle(args, &idle_before.remove(0), &idle_after.remove(0));
+    let (idle_before, idle_after) = (view::idle_views(old)?, view::idle_views(new)?);
+    match (idle_before.is_empty(), idle_after.is_empty()) {
+        (false, false) => return idle(args, &idle_before, &idle_after),
+        (lacks_old, lacks_new)
+            if lacks_old != lacks_new && !grows && (before.is_empty() || after.is_empty()) =>
+        {
+            let (with, without) = if lacks_old { (&args.new, &args.old) } else { (&args.old, &args.new) };
+            let message = anyhow::anyhow!(
+                "{} holds idle runs and {} holds none: profiles are compared with those of the same mode",
+                with.display(),
+                without.display(),
+            );
+            return Err(Failure::error(Kind::Data, message));
+        }
+        _ => {}
     }
     if grows || before.len() != 1 || after.len() != 1 {
         return growth(args);
@@ -48,19 +62,72 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     counts(args, &before.remove(0), &after.remove(0))
 }
 
-fn idle(args: &Args, old: &IdleView, new: &IdleView) -> Result<ExitCode> {
-    let changes = analyse::idle::diff::diff(&old.analysis, &new.analysis);
+/// Programs are compared one by one, each with all its runs: a profile of several processes has many of them.
+fn idle(args: &Args, old: &[IdleView], new: &[IdleView]) -> Result<ExitCode> {
+    let (before, after) = (by_program(old), by_program(new));
+    // What is called otherwise now is still compared if there is nothing else.
+    let alone = before.len() == 1 && after.len() == 1;
+    let partner = |name: &str| match alone {
+        true => after.first(),
+        false => after.iter().find(|a| a.0 == name),
+    };
+    let mut documents = Vec::new();
+    let mut text = String::new();
+    for (name, runs) in &before {
+        let Some((_, others)) = partner(name) else {
+            text.push_str(&format!("{name}: {} before, none after\n\n", count(runs.len())));
+            continue;
+        };
+        let (was, is) = (side(runs), side(others));
+        let changes = analyse::idle::diff::diff(&was, &is);
+        if !alone {
+            text.push_str(&format!("{name}\n"));
+        }
+        text.push_str(&report::idle::diff(&was, &is, &changes));
+        if !alone {
+            text.push('\n');
+        }
+        documents.push(report::idle::diff_json((&runs[0].run, &was), (&others[0].run, &is), &changes));
+    }
+    for (name, runs) in after.iter().filter(|a| !alone && !before.iter().any(|b| b.0 == a.0)) {
+        text.push_str(&format!("{name}: none before, {} after\n\n", count(runs.len())));
+    }
     if let Some(path) = &args.json {
-        output::write_json(path, &report::idle::diff_json(&old.run, &new.run, &changes))?;
+        let document = match documents.len() {
+            1 => documents.remove(0),
+            _ => {
+                json!({ "farsight": report::json::INTERFACE_VERSION, "kind": "diff", "mode": "idle", "programs": documents })
+            }
+        };
+        output::write_json(path, &document)?;
     }
     if args.json.as_deref().is_none_or(|p| p.as_os_str() != "-") {
-        output::print(&report::idle::diff(&old.analysis, &new.analysis, &changes))?;
+        output::print(&text)?;
     }
-    let wasted = |v: &IdleView| {
-        let t = &v.analysis.totals;
-        (t.values.idle_ns + t.values.overhead_ns() as i64) as f64 / t.cores_times_wall_ns.max(1) as f64
-    };
-    Ok(ExitCode::from(u8::from(args.fail_on_worse && wasted(new) > wasted(old) + 0.01)))
+    let all = |views: &[IdleView]| side(&views.iter().collect::<Vec<_>>()).wasted();
+    Ok(ExitCode::from(u8::from(args.fail_on_worse && all(new) > all(old) + 0.01)))
+}
+
+/// Runs by the file name of their program, in order of appearance.
+fn by_program(views: &[IdleView]) -> Vec<(&str, Vec<&IdleView>)> {
+    let mut found: Vec<(&str, Vec<&IdleView>)> = Vec::new();
+    for view in views {
+        let path = view.run.program.path.as_str();
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match found.iter_mut().find(|f| f.0 == name) {
+            Some(known) => known.1.push(view),
+            None => found.push((name, vec![view])),
+        }
+    }
+    found
+}
+
+fn side(runs: &[&IdleView]) -> Side {
+    Side::new(runs.iter().map(|v| (&v.idle, &v.analysis)))
+}
+
+fn count(runs: usize) -> String {
+    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
 }
 
 fn counts(args: &Args, old: &CountView, new: &CountView) -> Result<ExitCode> {

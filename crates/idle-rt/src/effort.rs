@@ -159,9 +159,9 @@ impl Effort {
         moment
     }
 
-    /// The integral now.
-    pub fn look(self) -> Moment {
-        self.integral.at(self.now_ns(), self.rate())
+    /// The integral at a reading of `CLOCK_MONOTONIC` that was taken just now.
+    pub fn look(self, wall_ns: u64) -> Moment {
+        self.integral.at(wall_ns.saturating_sub(self.start_ns), self.rate())
     }
 }
 

@@ -387,12 +387,12 @@ impl Sampled for Idle {
             local.tree.add_metric(spin, COUNT, 1);
             if local.idle_depth.get() == 0 {
                 // It counted as working and was not: whoever is sampled at work next answers for it.
-                total!(pool).fetch_add(local.slot.claim(effort().look(), cpu_ns), Relaxed);
+                total!(pool).fetch_add(local.slot.claim(effort().look(wall_ns), cpu_ns), Relaxed);
             }
         } else {
             let handed = total!(pool).swap(0, Relaxed);
             local.tree.add_metric(node, CPU, cpu_ns);
-            let used = local.slot.claim(effort().look(), cpu_ns);
+            let used = local.slot.claim(effort().look(wall_ns), cpu_ns);
             local.tree.add_metric(node, IDLE, used.saturating_sub(cpu_ns << EFFORT_BITS) + handed);
             local.tree.add_metric(node, COUNT, 1);
         }

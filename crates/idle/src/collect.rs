@@ -16,6 +16,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use profile::idle::{Chord, Context, FrameKind, Holder, Idle, Line, Lock};
+use profile::siblings::Siblings;
 use symbols::Object;
 use wire::idle::{BLOCKED, COUNT, CPU, EFFORT_BITS, IDLE, Node, chord, ended, mark, problem, task};
 
@@ -73,6 +74,9 @@ pub struct Collected {
 /// Time by which a process may be seen after it was said to have ended, by other threads than the one that ended it.
 const AFTER_END_NS: u64 = 5_000_000;
 
+/// Periods of CPU time from which on it is said that most had no sample.
+const PERIODS_SAID: u64 = 100;
+
 /// When a process began and ended, and what CPU time it had used.
 struct Life {
     started_ns: u64,
@@ -91,6 +95,10 @@ impl Life {
         let own_cpu_ns = end_is_known
             .then(|| head.start_cpu_ns + head.end_cpu_ns.saturating_sub(head.start_process_cpu_ns));
         match process {
+            // What the program that it became does is not known.
+            Process::First { started_ns, .. } if head.ended == ended::EXEC && end_is_known => {
+                Life { started_ns, end_ns: head.end_ns.max(last_seen_ns), cpu_ns: own_cpu_ns }
+            }
             Process::First { started_ns, wall_ns, cpu_ns } => Life {
                 started_ns,
                 end_ns: (started_ns + wall_ns).saturating_sub(head.start_ns).max(last_seen_ns),
@@ -119,7 +127,7 @@ pub fn collect(bytes: &[u8], ran: &Ran<'_>) -> Result<Collected, RecordError> {
     let mut builder = Builder {
         names: Names::new(ran.program, file.modules(), ran.open),
         contexts: Vec::with_capacity(notes),
-        children: FxHashMap::with_capacity_and_hasher(notes, Default::default()),
+        children: Siblings::with_capacity(notes),
         lines: FxHashMap::default(),
         places: trees.iter().map(|t| vec![None; t.nodes.len()]).collect(),
         slots: trees.iter().enumerate().map(|(i, t)| (t.index, i)).collect(),
@@ -227,7 +235,11 @@ fn problems(head: &Head, trees: &[Tree], process: Process) -> Vec<String> {
     }
     let replaced = matches!(process, Process::Followed { replaced: true, .. });
     if bits & problem::EXEC != 0 && !replaced {
-        found.push("the program executed another one in its place: only the time before is known".into());
+        found.push(
+            "the program executed another one in its place: only the time before is known; give --follow to profile \
+             that one, too"
+                .into(),
+        );
     }
     if head.backend == 2 {
         found.push(
@@ -240,8 +252,18 @@ fn problems(head: &Head, trees: &[Tree], process: Process) -> Vec<String> {
     if cut * 100 > samples {
         found.push(format!("{cut} of {samples} call paths end before the start of their thread"));
     }
-    let known: u64 = trees.iter().map(|t| t.cpu_ns).sum::<u64>() + head.start_cpu_ns;
+    let cpu_ns: u64 = trees.iter().map(|t| t.cpu_ns).sum();
+    let periods = cpu_ns / head.period_ns.max(1);
+    if periods > 2 * samples && periods > PERIODS_SAID {
+        found.push(format!(
+            "{} of {periods} periods passed without a sample of their own (in the kernel, or at a rate that this machine \
+             does not keep up with): their time is counted with the next sample of the same thread",
+            periods - samples
+        ));
+    }
+    let known = cpu_ns + head.start_cpu_ns;
     if let Process::First { cpu_ns: Some(cpu_ns), .. } = process
+        && bits & problem::EXEC == 0
         && cpu_ns > 0
         && known.abs_diff(cpu_ns) * 20 > cpu_ns
         && known.abs_diff(cpu_ns) > 20_000_000
@@ -269,18 +291,13 @@ enum Place {
 struct Builder<'a> {
     names: Names<'a>,
     contexts: Vec<Context>,
-    /// Contexts by [`key`].
-    children: FxHashMap<u64, u32>,
+    /// Of contexts, by frame and chord.
+    children: Siblings,
     lines: FxHashMap<(u32, u32), Line>,
     places: Vec<Vec<Option<(Place, u32)>>>,
     slots: FxHashMap<u32, usize>,
     blame: FxHashMap<u32, FxHashMap<u32, Holder>>,
     trees: &'a [Tree],
-}
-
-/// A context in one word, since there may be millions: its parent's number plus one, its frame and chord.
-fn key(parent: Option<u32>, frame: u32, chord: Chord) -> u64 {
-    parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(frame) << 2 | chord as u64
 }
 
 fn pc_of(key: u64) -> (u32, u64, bool) {
@@ -296,11 +313,40 @@ fn mark_of(key: u64) -> Option<(u64, u64)> {
     (chord_of(key) == chord::MARK).then_some((key >> 48 & 0xfff, key & ((1 << 48) - 1)))
 }
 
+/// A node's parent, which was made before it; the root of what makes no sense.
+fn parent_of(node: &Node, at: usize) -> usize {
+    if (node.parent as usize) < at { node.parent as usize } else { 0 }
+}
+
+/// All nodes, each before those below it, and these before its siblings: what is near in this order is near in the tree
+/// that is built by it.
+fn depth_first(nodes: &[Node]) -> Vec<usize> {
+    // Node 0 is the root, and nobody's child or sibling.
+    let (mut first, mut next) = (vec![0u32; nodes.len()], vec![0u32; nodes.len()]);
+    for at in (1..nodes.len()).rev() {
+        let parent = parent_of(&nodes[at], at);
+        (next[at], first[parent]) = (first[parent], at as u32);
+    }
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut at = 0;
+    while order.len() < nodes.len() {
+        order.push(at);
+        if first[at] != 0 {
+            at = first[at] as usize;
+            continue;
+        }
+        while next[at] == 0 && at != 0 {
+            at = parent_of(&nodes[at], at);
+        }
+        at = next[at] as usize;
+    }
+    order
+}
+
 impl Builder<'_> {
     fn child(&mut self, parent: Option<u32>, frame: u32, chord: Chord) -> u32 {
-        let next = self.contexts.len() as u32;
-        let id = *self.children.entry(key(parent, frame, chord)).or_insert(next);
-        if id == next {
+        let (id, made) = self.children.child(parent, frame << 2 | chord as u32);
+        if made {
             self.contexts.push(Context { parent, frame, chord, ..Context::default() });
         }
         id
@@ -321,7 +367,7 @@ impl Builder<'_> {
     }
 
     fn tree(&mut self, tree: usize, end_ns: u64) {
-        for node in 0..self.trees[tree].nodes.len() {
+        for node in depth_first(&self.trees[tree].nodes) {
             let metrics = self.trees[tree].nodes[node].metrics;
             if metrics == [0; 4] {
                 continue;
@@ -385,8 +431,7 @@ impl Builder<'_> {
             }
             let Some(n) = trees[tree].nodes.get(at) else { break };
             path.push(at);
-            // A parent was made before its children.
-            at = if (n.parent as usize) < at { n.parent as usize } else { 0 };
+            at = parent_of(n, at);
         }
         for at in path.into_iter().rev() {
             let n = trees[tree].nodes[at];
@@ -441,7 +486,7 @@ impl Builder<'_> {
         };
         let (serial, pc, exact) = pc_of(key);
         let mut at = parent;
-        for frame in self.names.place(serial, pc, exact).frames {
+        for &frame in &self.names.place(serial, pc, exact).frames {
             at = Some(self.child(at, frame, chord));
         }
         (at.map_or(Place::Root, Place::At), lock)
@@ -533,5 +578,22 @@ fn task_name(kind: u64) -> &'static str {
         task::OMP_REGION => "OpenMP region",
         task::OMP_TASK => "OpenMP task",
         _ => "task",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_come_before_those_below_them_and_once() {
+        let tree = |parents: &[u32]| -> Vec<Node> {
+            parents.iter().map(|&parent| Node { parent, ..Node::default() }).collect()
+        };
+        assert_eq!(depth_first(&tree(&[])), [0; 0]);
+        assert_eq!(depth_first(&tree(&[0])), [0]);
+        assert_eq!(depth_first(&tree(&[0, 0, 0, 1, 2, 1, 3])), [0, 1, 3, 6, 5, 2, 4]);
+        // Parents that come later, or are the node itself, make no sense.
+        assert_eq!(depth_first(&tree(&[7, 2, 2, 9])), [0, 1, 2, 3]);
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use profile::idle::{Frame, FrameKind};
+use rustc_hash::FxHashMap;
 use symbols::{AddrRange, Loop, Object, ObjectAddr};
 
 use crate::records::Loaded;
@@ -73,7 +74,7 @@ pub(crate) struct Names<'a> {
     modules: HashMap<u32, Loaded>,
     objects: HashMap<String, Option<Arc<Object>>>,
     open: &'a dyn Fn(&str) -> Option<Arc<Object>>,
-    places: HashMap<(u32, u64), Place>,
+    places: FxHashMap<(u32, u64), Arc<Place>>,
     loops: HashMap<(String, u64), Arc<Vec<Loop>>>,
     pub frames: Vec<Frame>,
     numbers: HashMap<Frame, u32>,
@@ -90,7 +91,7 @@ impl<'a> Names<'a> {
             modules: modules.into_iter().map(|m| (m.serial, m)).collect(),
             objects: HashMap::new(),
             open,
-            places: HashMap::new(),
+            places: FxHashMap::default(),
             loops: HashMap::new(),
             frames: Vec::new(),
             numbers: HashMap::new(),
@@ -134,12 +135,12 @@ impl<'a> Names<'a> {
     }
 
     /// What an address means. A return address is looked up by the call before it.
-    pub fn place(&mut self, serial: u32, pc: u64, exact: bool) -> Place {
+    pub fn place(&mut self, serial: u32, pc: u64, exact: bool) -> Arc<Place> {
         let pc = if exact { pc } else { pc.wrapping_sub(1) };
         if let Some(place) = self.places.get(&(serial, pc)) {
             return place.clone();
         }
-        let place = self.resolve(serial, pc);
+        let place = Arc::new(self.resolve(serial, pc));
         self.places.insert((serial, pc), place.clone());
         place
     }

@@ -27,6 +27,7 @@ pub mod merge;
 pub mod run;
 mod run_section;
 mod section;
+pub mod siblings;
 pub mod span;
 mod span_section;
 mod varint;

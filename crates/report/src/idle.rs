@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use analyse::idle::advice::share;
-use analyse::idle::diff::Change;
+use analyse::idle::diff::{Change, Side};
 use analyse::idle::project::Node;
 use analyse::idle::{Advice, Class, Function, IdleAnalysis, Values};
 use profile::idle::FrameKind;
@@ -175,10 +175,11 @@ pub fn terminal(run: &Run, idle: &Idle, analysis: &IdleAnalysis) -> String {
             units::percent(stitched)
         ));
     }
-    out.push_str(&format!("\n{}\n\n", answer(analysis)));
+    out.push('\n');
     if idle.samples == 0 {
         out.push_str("No sample was taken: the program ended within one period. A higher --rate may help.\n");
     } else {
+        out.push_str(&format!("{}\n\n", answer(analysis)));
         out.push_str(&function_table(analysis));
         out.push_str(&locks(idle, analysis));
     }
@@ -278,9 +279,20 @@ fn function_table(analysis: &IdleAnalysis) -> String {
 
 fn locks(idle: &Idle, analysis: &IdleAnalysis) -> String {
     let mut out = String::new();
-    let leaf = |context: u32| -> Vec<&str> {
-        let node = analysis.logical.of_context.get(context as usize).copied().flatten();
-        node.map(|n| &*analysis.logical.nodes[n as usize].name).into_iter().collect()
+    // The function that it was in, or that made the thread which is nothing else.
+    let function = |context: u32| -> Vec<&str> {
+        let nodes = &analysis.logical.nodes;
+        let mut at = analysis.logical.of_context.get(context as usize).copied().flatten();
+        let mut thread = None;
+        while let Some(node) = at.map(|n| &nodes[n as usize]) {
+            match node.kind {
+                FrameKind::Loop => {}
+                FrameKind::Thread => thread = Some(&*node.name),
+                _ => return [thread, Some(&*node.name)].into_iter().flatten().collect(),
+            }
+            at = node.parent;
+        }
+        thread.into_iter().collect()
     };
     let idles = |l: &profile::idle::Lock| {
         l.waiter.is_some_and(|w| analysis.logical.idling.get(w as usize).copied().unwrap_or(false))
@@ -290,12 +302,13 @@ fn locks(idle: &Idle, analysis: &IdleAnalysis) -> String {
         if out.is_empty() {
             out.push_str("\nWaited for:\n");
         }
-        let holders: Vec<String> = merged(lock, &leaf)
+        let holders: Vec<String> = merged(lock, &function)
             .iter()
             .take(3)
             .map(|(path, ns, _)| {
-                let name = path.first().copied().unwrap_or("?");
-                format!("{} ({})", shorten(name, NAME_WIDTH), units::duration(*ns))
+                let name = path.last().copied().unwrap_or("?");
+                let what = if path.len() > 1 { "a thread of " } else { "" };
+                format!("{what}{} ({})", shorten(name, NAME_WIDTH), units::duration(*ns))
             })
             .collect();
         out.push_str(&format!(
@@ -310,20 +323,29 @@ fn locks(idle: &Idle, analysis: &IdleAnalysis) -> String {
     out
 }
 
-/// The comparison of two runs.
-pub fn diff(old: &IdleAnalysis, new: &IdleAnalysis, changes: &[Change<'_>]) -> String {
-    let whole = |a: &IdleAnalysis| a.totals.cores_times_wall_ns;
-    let side = |a: &IdleAnalysis| {
+/// The comparison of two runs, or of two programs' runs.
+pub fn diff(old: &Side, new: &Side, changes: &[Change<'_>]) -> String {
+    let side = |s: &Side| {
+        let whole = s.totals.cores_times_wall_ns;
+        let percent = |ns: i64| units::percent(share(ns, whole));
+        let runs = if s.runs == 1 { String::new() } else { format!("{} runs, ", s.runs) };
         format!(
-            "{} core time: {} work, {} overhead, {} idle, {} nobody",
-            units::duration(whole(a)),
-            units::percent(share(a.totals.values.work_ns as i64, whole(a))),
-            units::percent(share(a.totals.values.overhead_ns() as i64, whole(a))),
-            units::percent(share(a.totals.values.idle_ns, whole(a))),
-            units::percent(share(a.totals.nobody_ns as i64, whole(a))),
+            "{runs}{} on {} cores, {} threads; core time {}: {} work, {} overhead, {} idle, {} nobody",
+            units::duration(s.span_ns),
+            s.cores,
+            s.threads,
+            units::duration(whole),
+            percent(s.totals.values.work_ns as i64),
+            percent(s.totals.values.overhead_ns() as i64),
+            percent(s.totals.values.idle_ns),
+            percent(s.totals.nobody_ns as i64),
         )
     };
-    let mut out = format!("before  {}\nafter   {}\n\n", side(old), side(new));
+    let mut out = format!("before  {}\nafter   {}\n", side(old), side(new));
+    if old.runs == 1 && new.runs == 1 {
+        out.push_str(&scaling(old, new));
+    }
+    out.push('\n');
     if changes.is_empty() {
         out.push_str("No function changed its share of core time beyond noise.\n");
         return out;
@@ -333,8 +355,11 @@ pub fn diff(old: &IdleAnalysis, new: &IdleAnalysis, changes: &[Change<'_>]) -> S
         ("work", Align::Right),
         ("overhead", Align::Right),
         ("idle", Align::Right),
+        ("before", Align::Right),
+        ("after", Align::Right),
         ("", Align::Left),
     ]);
+    let effort = |f: Option<&Function>| f.map_or("-".into(), |f| units::duration(f.own.effort_ns()));
     for change in changes.iter().take(30) {
         let [work, overhead, idle] = change.points.map(|p| format!("{:+.1}", p * 100.0));
         let what = match (change.old, change.new) {
@@ -342,19 +367,41 @@ pub fn diff(old: &IdleAnalysis, new: &IdleAnalysis, changes: &[Change<'_>]) -> S
             (_, None) => "gone",
             _ => "",
         };
-        table.row(vec![shorten(change.name, NAME_WIDTH), work, overhead, idle, what.into()]);
+        let name = shorten(change.name, NAME_WIDTH);
+        table.row(vec![name, work, overhead, idle, effort(change.old), effort(change.new), what.into()]);
     }
-    out.push_str("points of core time\n");
+    out.push_str("Points of core time; then work, overhead and idleness together:\n");
     out.push_str(&table.render());
     out
 }
 
-/// The comparison as a document.
-pub fn diff_json(old: &Run, new: &Run, changes: &[Change<'_>]) -> Value {
+/// How much faster it is, and what more work it is: with other numbers of threads the second question is where time went.
+fn scaling(old: &Side, new: &Side) -> String {
+    let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
+    let cpu = |s: &Side| s.totals.values.work_ns + s.totals.values.overhead_ns();
+    format!(
+        "        {:.2} times as fast; {:.2} times the CPU time in work, {:.2} times in work and overhead\n",
+        ratio(old.span_ns, new.span_ns),
+        ratio(new.totals.values.work_ns, old.totals.values.work_ns),
+        ratio(cpu(new), cpu(old)),
+    )
+}
+
+/// The comparison as a document; the runs are the first of each side.
+pub fn diff_json(old: (&Run, &Side), new: (&Run, &Side), changes: &[Change<'_>]) -> Value {
+    let side = |(run, side): (&Run, &Side)| {
+        let mut totals = fields(&side.totals.values);
+        let whole =
+            value!({ "nobody_ns": side.totals.nobody_ns, "core_ns": side.totals.cores_times_wall_ns });
+        extend(&mut totals, whole);
+        value!({
+            "command": run.command, "program": run.program.path, "runs": side.runs, "cores": side.cores,
+            "threads": side.threads, "wall_ns": side.span_ns, "totals": totals,
+        })
+    };
     value!({
         "farsight": crate::json::INTERFACE_VERSION, "kind": "diff", "mode": "idle",
-        "old": { "command": old.command, "program": old.program.path },
-        "new": { "command": new.command, "program": new.program.path },
+        "old": side(old), "new": side(new),
         "changes": changes.iter().map(|c| value!({
             "name": c.name, "work_points": c.points[0] * 100.0, "overhead_points": c.points[1] * 100.0,
             "idle_points": c.points[2] * 100.0, "old": c.old.map(|f| fields(&f.own)), "new": c.new.map(|f| fields(&f.own)),

@@ -94,6 +94,12 @@ const KNOWN: &[(&str, Class)] = &[
     ("bool __kmp_wait*", Class::Idle),
     ("int __kmp_execute_tasks*", Class::Idle),
     ("kmpc_barrier", Class::Idle),
+    ("tokio::runtime::park::*::park*", Class::Idle),
+    ("tokio::runtime::scheduler::multi_thread::park::*", Class::Idle),
+    ("tokio::runtime::scheduler::*steal_work*", Class::Idle),
+    ("tokio::runtime::scheduler::*::park*", Class::Idle),
+    ("tokio::runtime::driver::*::park*", Class::Idle),
+    ("tokio::runtime::blocking::pool::*run*", Class::Idle),
     ("tbb::*::wait_for_work*", Class::Idle),
     ("tbb::*receive_or_steal_task*", Class::Idle),
     // synchronization
@@ -149,6 +155,18 @@ const KNOWN: &[(&str, Class)] = &[
     ("tbb::*", Class::Schedule),
     ("libtbb.so*:*", Class::Schedule),
     ("tokio::runtime::*", Class::Schedule),
+    ("tokio::task::*", Class::Schedule),
+    ("tokio::time::*", Class::Schedule),
+    ("tokio::loom::*", Class::Schedule),
+    ("tokio::util::*", Class::Schedule),
+    ("tokio::macros::*", Class::Glue),
+    ("tokio::*", Class::Neutral),
+    ("mio::*", Class::Schedule),
+    ("async_executor::*", Class::Schedule),
+    ("async_task::*", Class::Schedule),
+    ("futures_executor::*", Class::Schedule),
+    ("futures_util::*", Class::Glue),
+    ("futures_core::*", Class::Glue),
     ("pthread_create*", Class::Schedule),
     ("pthread_join*", Class::Schedule),
     ("pthread_exit*", Class::Schedule),
@@ -177,6 +195,23 @@ const KNOWN: &[(&str, Class)] = &[
     ("libstdc++.so*:*", Class::Neutral),
     ("operator new*", Class::Neutral),
     ("operator delete*", Class::Neutral),
+];
+
+/// Runtimes that are headers, by parts of their files' paths: compilers name inlined functions without namespaces.
+const HEADERS: &[(&str, Class)] = &[
+    ("/tbb/*mutex", Class::Sync),
+    ("/include/tbb/", Class::Schedule),
+    ("/oneapi/tbb/", Class::Schedule),
+    ("/include/c++/*mutex", Class::Sync),
+    ("/include/c++/*unique_lock.h", Class::Sync),
+    ("/include/c++/*condition_variable", Class::Sync),
+    ("/include/c++/*atomic_wait.h", Class::Sync),
+    ("/include/c++/*semaphore", Class::Sync),
+    ("/include/c++/*barrier", Class::Sync),
+    ("/include/c++/*latch", Class::Sync),
+    ("/include/c++/*thread", Class::Schedule),
+    ("/include/c++/*future", Class::Schedule),
+    ("/include/c++/", Class::Glue),
 ];
 
 /// Functions of runtimes that are compiled into the program with its closures inlined. Without debug information
@@ -243,8 +278,18 @@ impl Classes {
         if frame.file.is_empty() && HOLLOW.iter().any(|p| glob(p, name)) {
             return Class::Glue;
         }
-        KNOWN.iter().find(|(p, _)| matches(p, name, object)).map_or(Class::Work, |k| k.1)
+        let known = KNOWN.iter().find(|(p, _)| matches(p, name, object)).map(|k| k.1);
+        known.or_else(|| of_header(&frame.file)).unwrap_or(Class::Work)
     }
+}
+
+/// What functions of a runtime's header are.
+fn of_header(file: &str) -> Option<Class> {
+    let found = HEADERS.iter().find(|(part, _)| {
+        let (folder, name) = part.split_once('*').unwrap_or((part, ""));
+        file.split_once(folder).is_some_and(|(_, rest)| rest.contains(name))
+    });
+    found.map(|f| f.1)
 }
 
 /// Whether a source file is of Rust's standard library.
@@ -314,10 +359,28 @@ mod tests {
             ("rayon_core::registry::WorkerThread::wait_until_cold", "/x/prog", Class::Idle),
             ("<core::iter::Map<I,F> as core::iter::Iterator>::fold", "/x/prog", Class::Glue),
             ("__memmove_avx_unaligned_erms", "/lib/x86_64-linux-gnu/libc.so.6", Class::Neutral),
+            (
+                "tokio::runtime::scheduler::multi_thread::worker::Context::run_task",
+                "/x/prog",
+                Class::Schedule,
+            ),
+            ("tokio::runtime::scheduler::multi_thread::worker::Context::park", "/x/prog", Class::Idle),
+            ("tokio::task::coop::budget", "/x/prog", Class::Schedule),
+            ("tokio::net::tcp::stream::TcpStream::poll_read", "/x/prog", Class::Neutral),
             ("whatever", "/lib/libgomp.so.1", Class::Schedule),
             ("__kmp_fork_barrier(int, int)", "/lib/libomp.so.5", Class::Idle),
         ] {
             assert_eq!(classes.of(&frame(name, object)), class, "{name}");
+        }
+        for (file, class) in [
+            ("/usr/include/oneapi/tbb/parallel_for.h", Class::Schedule),
+            ("/usr/include/oneapi/tbb/spin_mutex.h", Class::Sync),
+            ("/usr/include/c++/12/bits/stl_algo.h", Class::Glue),
+            ("/usr/include/c++/12/bits/std_mutex.h", Class::Sync),
+            ("/home/u/include/run.h", Class::Work),
+        ] {
+            let inlined = Frame { file: file.into(), ..frame("run", "/x/prog") };
+            assert_eq!(classes.of(&inlined), class, "{file}");
         }
         let hollow = Frame { file: String::new(), ..frame("rayon_core::join::join_context", "/x/prog") };
         assert_eq!(classes.of(&hollow), Class::Glue, "without debug information it may hold the closure");

@@ -37,6 +37,18 @@ pub struct Totals {
     pub accounted_ns: u64,
 }
 
+impl Totals {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Totals) {
+        self.values.add(&other.values);
+        self.nobody_ns += other.nobody_ns;
+        self.preempted_ns += other.preempted_ns;
+        self.spin_ns += other.spin_ns;
+        self.cores_times_wall_ns += other.cores_times_wall_ns;
+        self.accounted_ns += other.accounted_ns;
+    }
+}
+
 /// Everything that is concluded from a run.
 #[derive(Debug)]
 pub struct IdleAnalysis {

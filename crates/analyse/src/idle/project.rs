@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use profile::idle::{Chord, FrameKind, Idle};
-use rustc_hash::FxHashMap;
+use profile::siblings::Siblings;
 
 use super::classes::{Class, Classes};
 
@@ -107,12 +107,9 @@ pub fn is_entry(name: &str) -> bool {
 /// Position of a name among those of a tree.
 type Name = u32;
 
-/// The nodes below each node, by [`key`].
-type Children = FxHashMap<u64, u32>;
-
-/// A node's parent (its number plus one), name and kind in one word, since there may be millions.
-fn key(parent: Option<u32>, name: Name, kind: FrameKind) -> u64 {
-    parent.map_or(0, |p| u64::from(p) + 1) << 32 | u64::from(name) << 3 | kind as u64
+/// A node's name and kind in one word.
+fn key(name: Name, kind: FrameKind) -> u32 {
+    name << 3 | kind as u32
 }
 
 /// The names of a tree: contexts are many more, and are told apart by number.
@@ -135,19 +132,26 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The child that `key` names, made by `new` if there is none yet.
-fn child(children: &mut Children, nodes: &mut Vec<Node>, key: u64, new: impl FnOnce() -> Node) -> u32 {
-    *children.entry(key).or_insert_with(|| {
+/// The child of a node that is called so, made by `new` if there is none yet.
+fn child(
+    children: &mut Siblings,
+    nodes: &mut Vec<Node>,
+    parent: Option<u32>,
+    key: u32,
+    new: impl FnOnce() -> Node,
+) -> u32 {
+    let (id, made) = children.child(parent, key);
+    if made {
         nodes.push(new());
-        nodes.len() as u32 - 1
-    })
+    }
+    id
 }
 
 /// Builds one of the trees.
 pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
     let class_of: Vec<Class> = idle.frames.iter().map(|f| classes.of(f)).collect();
     let mut tree = Projected {
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity(idle.contexts.len()),
         total: Values::default(),
         spin_ns: 0,
         of_context: Vec::with_capacity(idle.contexts.len()),
@@ -160,14 +164,14 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
         .map(|f| names.number(if which == Projection::Logical { logical_name(&f.name) } else { &f.name }))
         .collect();
     let (looking, runtime) = (names.number("<looking for work>"), names.number("<runtime>"));
-    let mut children = Children::with_capacity_and_hasher(idle.contexts.len(), Default::default());
-    // Per context: the class of its time, and whether a thread that looks for work is being watched.
-    let mut decided: Vec<(Class, bool)> = Vec::with_capacity(idle.contexts.len());
+    let mut children = Siblings::with_capacity(idle.contexts.len());
+    // Per context: the class of its time, whether a thread that looks for work is being watched, and whether it is shown.
+    let mut decided: Vec<(Class, bool, bool)> = Vec::with_capacity(idle.contexts.len());
     for context in &idle.contexts {
         let frame = &idle.frames[context.frame as usize];
         let class = class_of[context.frame as usize];
         let parent = context.parent.map(|p| p as usize);
-        let (outer, outer_idle) = parent.map_or((Class::Work, false), |p| decided[p]);
+        let (outer, outer_idle, outer_shown) = parent.map_or((Class::Work, false, true), |p| decided[p]);
         let effective = match class {
             Class::Neutral | Class::Glue if frame.kind == FrameKind::Thread => Class::Work,
             Class::Neutral | Class::Glue => outer,
@@ -179,14 +183,17 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
             Class::Work => false,
             _ => outer_idle,
         };
-        decided.push((effective, idling));
+        // A loop belongs to the function that it is in.
+        let shown = is_shown(which, context.chord, frame.kind, class)
+            && (frame.kind != FrameKind::Loop || outer_shown);
+        decided.push((effective, idling, shown));
         tree.idling.push(idling);
         let above = parent.and_then(|p| tree.of_context[p]);
         let own = values(context, frame.kind, effective, idling);
         if frame.kind == FrameKind::Spin {
             tree.spin_ns += context.cpu_ns;
         }
-        let node = if is_shown(which, context.chord, frame.kind, class) {
+        let node = if shown {
             let name = name_of[context.frame as usize];
             let kind = shown_kind(which, frame.kind);
             let same = above.filter(|&a| {
@@ -205,7 +212,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                     own: Values::default(),
                     all: Values::default(),
                 };
-                child(&mut children, &mut tree.nodes, key(above, name, kind), new)
+                child(&mut children, &mut tree.nodes, above, key(name, kind), new)
             }))
         } else {
             above
@@ -226,7 +233,7 @@ pub fn project(idle: &Idle, classes: &Classes, which: Projection) -> Projected {
                 own: Values::default(),
                 all: Values::default(),
             };
-            child(&mut children, &mut tree.nodes, key(None, name, FrameKind::Other), new)
+            child(&mut children, &mut tree.nodes, None, key(name, FrameKind::Other), new)
         });
         tree.nodes[node as usize].own.add(&own);
     }

@@ -98,6 +98,12 @@ fn forked_children_have_their_own_parts() {
     for run in &loaded.profile.runs {
         assert!(run.program.path.ends_with("children") && run.command[1] == "two", "{run:?}");
     }
+    // Processes of one program are compared together.
+    let compared = bench.folder.run(&["diff", "out.farsight", "out.farsight", "--json", "diff.json"]);
+    compared.exits(0).prints(&["3 runs, ", "No function changed"]);
+    let text = std::fs::read_to_string(bench.folder.path("diff.json")).expect("the JSON was written");
+    let compared: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!((&compared["old"]["runs"], &compared["new"]["threads"]), (&3.into(), &4.into()));
     // Without the flag nothing of this happens.
     std::fs::remove_file(bench.folder.path("out.farsight")).expect("it was there");
     let args =

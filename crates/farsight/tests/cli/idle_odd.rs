@@ -71,6 +71,22 @@ fn a_program_of_ten_milliseconds() {
 }
 
 #[test]
+fn a_program_that_becomes_another_one_ends_there() {
+    let folder = Folder::new();
+    let program = built(&folder, "phases", &[]);
+    let script = format!("exec {program} 0.2 0.2");
+    let args =
+        ["idle", "--no-summary", "--json", "out.json", "-o", "out.farsight", "--", "sh", "-c", &script];
+    let ended = folder.run(&args).exits(0);
+    assert!(ended.stderr.contains("give --follow"), "{}", ended.stderr);
+    let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
+    let document: Value = serde_json::from_str(&text).expect("it is JSON");
+    identity_holds(&document);
+    // The other program uses 2.4 s, the shell next to nothing.
+    assert!(document["totals"]["work_ns"].as_u64() < Some(300_000_000), "{document:#}");
+}
+
+#[test]
 fn programs_with_a_profiler_of_their_own() {
     let folder = Folder::new();
     let program = built(&folder, "sigprof", &[]);
