@@ -48,6 +48,20 @@ pub enum Place {
     Handler,
 }
 
+/// The time since a thread's last sample.
+pub struct Passed {
+    /// It ran or wanted to.
+    pub wanted_ns: u64,
+    /// Of which it ran.
+    pub ran_ns: u64,
+    /// It was off its core, in no wait or pause of ours.
+    pub off_ns: u64,
+    /// All of it.
+    pub wall_ns: u64,
+    /// Pauses that it had.
+    pub pauses: u64,
+}
+
 /// Who a thread is.
 pub struct Beginner {
     /// The kernel's number.
@@ -77,6 +91,8 @@ pub struct Ledger {
     seen_cpu_ns: Cell<u64>,
     /// Time since then in waits and pauses: off-CPU time that is accounted for.
     explained_ns: Cell<u64>,
+    /// Pauses since then.
+    pauses: Cell<u64>,
     /// CPU time since then that pauses took.
     paused_cpu_ns: Cell<u64>,
 }
@@ -97,6 +113,7 @@ impl Ledger {
             seen_wall_ns: Cell::new(0),
             seen_cpu_ns: Cell::new(0),
             explained_ns: Cell::new(0),
+            pauses: Cell::new(0),
             paused_cpu_ns: Cell::new(0),
         }
     }
@@ -224,17 +241,25 @@ impl Ledger {
     ///
     /// With a core for each of the program's threads, time off the core is the fault of other programs. Code that took
     /// half the CPU time would have to wait for cores half as long, too, so such time counts for the sampled code.
-    pub fn pass_time(&self, shared: &Shared, cpu_ns: u64) -> (u64, u64) {
+    pub fn pass_time(&self, shared: &Shared, cpu_ns: u64) -> Passed {
         let wall = now_ns();
         let global = shared.global_at(wall);
         let wall_passed = wall.saturating_sub(self.seen_wall_ns.replace(wall)).max(1);
         let cpu_passed = cpu_ns.saturating_sub(self.seen_cpu_ns.replace(cpu_ns));
         let cpu_passed = cpu_passed.saturating_sub(self.paused_cpu_ns.replace(0));
         let explained = self.explained_ns.replace(0);
+        let pauses = self.pauses.replace(0);
         let seen = self.seen_global.replace(global);
         let off_core = wall_passed.saturating_sub(cpu_passed).saturating_sub(explained);
+        let passed = |wanted_ns| Passed {
+            wanted_ns,
+            ran_ns: cpu_passed,
+            off_ns: off_core,
+            wall_ns: wall_passed,
+            pauses,
+        };
         if !crowded(shared) && shared.credit_unexplained.load(Relaxed) == 0 {
-            return (cpu_passed + off_core, cpu_passed);
+            return passed(cpu_passed + off_core);
         }
         let grown = if epoch(seen) == epoch(global) {
             delay_ns(global) - delay_ns(seen).min(delay_ns(global))
@@ -243,7 +268,7 @@ impl Ledger {
         };
         let excused = (u128::from(grown) * u128::from(off_core) / u128::from(wall_passed)) as u64;
         self.excuse(global, excused);
-        (cpu_passed, cpu_passed)
+        passed(cpu_passed)
     }
 
     fn excuse(&self, global: u64, ns: u64) {
@@ -281,6 +306,7 @@ impl Ledger {
                 }
                 self.excess_ns.set(self.excess_ns.get() + took_ns.saturating_sub(asked));
                 self.explained_ns.set(self.explained_ns.get() + took_ns);
+                self.pauses.set(self.pauses.get() + 1);
                 self.paused_cpu_ns.set(self.paused_cpu_ns.get() + spun_ns);
                 self.cell().spun_ns.fetch_add(spun_ns, Relaxed);
             }

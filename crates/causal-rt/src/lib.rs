@@ -14,6 +14,7 @@
 //! pause     how it pays
 //! runtime   the hooks: when accounts are settled
 //! team      waits of OpenMP's threads
+//! unseen    waits that no hook sees
 //! points    progress points: the ABI of coz.h and of our own `annotate`
 //! ```
 //!
@@ -34,6 +35,7 @@ pub mod points;
 mod runtime;
 mod shared;
 pub mod team;
+mod unseen;
 mod woken;
 
 pub use runtime::Causal;

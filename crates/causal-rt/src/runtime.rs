@@ -10,13 +10,14 @@
 //! | after sleeping, input, output | nothing: the device did not wait for anybody, so the delays are still owed |
 
 use crate::attribute::{Found, attribute};
-use crate::ledger::{Beginner, Ledger, Place, event};
+use crate::ledger::{Beginner, Ledger, Passed, Place, event};
+use crate::unseen::{self, Watch};
 use crate::woken::{self, By};
 use crate::{pause, shared, team};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use preload::{
     AfterFork, Ending, Hooks, Interest, Lock, Origin, Outcome, Thread, Wait, WaitKind, Wake, WakeKind,
-    process, seat, sys, thread,
+    dispatch, process, seat, sys, thread,
 };
 use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
 use wire::causal::{Shared, ThreadCell, VARIABLE, epoch, flags, pack, state};
@@ -34,6 +35,7 @@ pub struct Local {
     sampler: ThreadSampler,
     pub(crate) ledger: Ledger,
     pub(crate) team: team::State,
+    pub(crate) watch: Watch,
 }
 
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
@@ -52,7 +54,12 @@ impl Hooks for Causal {
         .and(Interest::TAKES);
 
     fn new_local() -> Local {
-        Local { sampler: ThreadSampler::new(), ledger: Ledger::new(cell()), team: team::State::new() }
+        Local {
+            sampler: ThreadSampler::new(),
+            ledger: Ledger::new(cell()),
+            team: team::State::new(),
+            watch: Watch::new(),
+        }
     }
 
     fn start() -> bool {
@@ -62,6 +69,7 @@ impl Hooks for Causal {
         let backend = if bits & flags::TIMER != 0 { Backend::Timer } else { Backend::Perf };
         let period_ns = shared.period_ns.load(Relaxed);
         PERIOD_NS.store(period_ns, Relaxed);
+        dispatch::prepare();
         if let Err(reason) = sampler::install::<Self>(Config { period_ns, backend }) {
             process::complain(reason);
             shared.state.store(state::FAILED, Release);
@@ -122,6 +130,7 @@ impl Hooks for Causal {
             return;
         }
         let for_thread = is_for_thread(wait.kind);
+        thread.local().watch.waited(1);
         thread.busy(|| {
             if for_thread {
                 thread.local().ledger.settle(shared, Place::Hook);
@@ -172,6 +181,7 @@ impl Hooks for Causal {
         };
         let local = thread.local();
         local.team.begin();
+        local.watch.begin();
         let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let beginner = Beginner { tid: thread.tid(), serial: thread.serial(), routine: thread.routine() };
         local.ledger.begin(shared, paid, beginner, cpu_ns);
@@ -235,6 +245,7 @@ impl Sampled for Causal {
 
     fn sample(thread: &Thread<Local>, sample: &mut Sample) {
         let Some(shared) = shared::get() else { return };
+        let blocked = sample.blocked;
         if thread.local().team.waits() && team::really_waits(thread, sample.regs.pc()) {
             return;
         }
@@ -248,7 +259,11 @@ impl Sampled for Causal {
                 _ => PERIOD_NS.load(Relaxed),
             };
             let cpu_ns = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-            let (wanted_ns, ran_ns) = local.ledger.pass_time(shared, cpu_ns);
+            let passed = local.ledger.pass_time(shared, cpu_ns);
+            if let Some(thread) = thread::known::<Local>() {
+                unseen::look(thread, shared, &passed, blocked);
+            }
+            let Passed { wanted_ns, ran_ns, .. } = passed;
             counts.wanted_ns.fetch_add(wanted_ns, Relaxed);
             counts.sampled_ns.fetch_add(ran_ns, Relaxed);
             // What the sample stands for, stretched by the load of other programs.

@@ -86,17 +86,6 @@ impl Code {
         self.lines_missing
     }
 
-    /// Whether the process has loaded a library with this in its name.
-    pub fn has_library(&mut self, part: &str) -> bool {
-        self.read_maps();
-        self.mappings.iter().any(|m| match &m.backing {
-            Backing::File { path, .. } => {
-                path.file_name().is_some_and(|name| name.to_string_lossy().contains(part))
-            }
-            _ => false,
-        })
-    }
-
     /// Names the addresses that the runtime has reported, and gives it a new table if that changed anything.
     pub fn serve(&mut self, shared: &Shared) {
         let unloads = shared.counts.unloads.load(Acquire);

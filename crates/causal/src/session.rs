@@ -16,7 +16,7 @@ use launch::preloaded::{Preload, Running};
 use launch::{LaunchError, Results, Usage};
 use profile::causal::{Backend, By, Causal, Experiment, Progress, SampleCounts};
 use symbols::Scope;
-use wire::causal::{self as wired, Shared, control, delay_ns, doing, epoch, flags, pack, state};
+use wire::causal::{self as wired, Shared, control, delay_ns, doing, epoch, flags, pack, state, unseen};
 
 use crate::children::{Child, Children};
 use crate::code::Code;
@@ -173,7 +173,6 @@ pub(crate) struct Session<'a> {
     rate: f64,
     /// The point that experiments are aligned with: the slowest that moves.
     slowest: Option<usize>,
-    learnt_backend: bool,
     /// What the run as a whole tried, for end-to-end.
     whole: Option<Choice>,
     orders: Arc<Orders>,
@@ -197,7 +196,6 @@ impl<'a> Session<'a> {
             problems: Vec::new(),
             rate: 0.0,
             slowest: None,
-            learnt_backend: false,
             whole: None,
             orders,
             is_child: false,
@@ -265,12 +263,6 @@ impl<'a> Session<'a> {
                 let shared: &Shared = self.running.shared().view();
                 self.code.serve(shared);
                 self.points.discover(shared);
-                if !self.learnt_backend && shared.counts.samples.load(Relaxed) > 0 {
-                    self.learnt_backend = true;
-                    // Runtimes that wait by system calls of their own, which no hook sees.
-                    let hidden = self.code.has_library("libiomp");
-                    self.shared().credit_unexplained.store(hidden.into(), Relaxed);
-                }
                 if let Some(longest) = self.config.duration
                     && self.running.elapsed() > longest
                 {
@@ -588,12 +580,18 @@ impl<'a> Session<'a> {
         if refused > 0 {
             problems.push(format!("progress points that found no room: {refused}"));
         }
-        if shared.credit_unexplained.load(Relaxed) != 0 {
-            problems.push(
-                "an OpenMP runtime waits by system calls that cannot be interposed: its waits were inferred from \
-                 CPU time"
+        match shared.unseen.load(Relaxed) {
+            unseen::CAUGHT => problems.push(format!(
+                "threads wait by system calls that they make without libc: caught by the kernel (syscall user dispatch), \
+                 {} times",
+                shared.counts.caught.load(Relaxed)
+            )),
+            unseen::INFERRED => problems.push(
+                "threads wait by system calls that they make without libc and that could not be caught here: such waits \
+                 were inferred from CPU time, and predictions where threads wait for each other may be far off"
                     .into(),
-            );
+            ),
+            _ => {}
         }
         Ok(Finished { causal: self.causal, usage, cut_off: self.cut_off, problems })
     }

@@ -20,6 +20,7 @@
 
 pub mod abi;
 pub mod arena;
+pub mod dispatch;
 mod env;
 pub mod errno;
 pub mod gomp;

@@ -14,7 +14,7 @@ use crate::abi::*;
 use crate::{real, sys};
 use core::mem::{MaybeUninit, transmute, zeroed};
 use core::ptr;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
 /// A handler as the kernel calls it.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
@@ -30,6 +30,14 @@ static SHADOW_FLAGS: AtomicU32 = AtomicU32::new(0);
 /// middle of ours and leave it unfinished for ever.
 const ASYNCHRONOUS: u64 =
     !(bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGFPE) | bit(libc::SIGILL) | bit(libc::SIGTRAP));
+
+/// Further signals that the program must not block.
+static OPEN: AtomicU64 = AtomicU64::new(0);
+
+/// The program cannot block this signal from now on.
+pub(crate) fn keep_open(number: i32) {
+    OPEN.fetch_or(bit(number), Relaxed);
+}
 
 /// The signal that is ours, 0 if none.
 #[inline]
@@ -134,10 +142,12 @@ pub(crate) fn shadow_signal(handler: Ptr) -> Ptr {
 pub(crate) unsafe fn without_reserved(set: Ptr) -> MaybeUninit<libc::sigset_t> {
     let mut copy = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: by the contract of this function; the first eight bytes of a set are the kernel's.
-    unsafe { *copy.as_mut_ptr().cast::<u64>() = *(set as *const u64) & !bit(reserved()) };
+    unsafe {
+        *copy.as_mut_ptr().cast::<u64>() = *(set as *const u64) & !(bit(reserved()) | OPEN.load(Relaxed))
+    };
     copy
 }
 
-const fn bit(number: i32) -> u64 {
+pub(crate) const fn bit(number: i32) -> u64 {
     if 1 <= number && number <= 64 { 1 << (number - 1) } else { 0 }
 }

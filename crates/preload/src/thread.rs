@@ -14,10 +14,12 @@
 
 use crate::arena::Arena;
 use crate::hooks::{Hooks, Origin, Outcome, Wait};
-use crate::{abi::*, errno, process, real, sys, tls};
+use crate::{abi::*, dispatch, errno, process, real, sys, tls};
 use core::alloc::Layout;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, compiler_fence};
+use core::sync::atomic::{
+    AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, compiler_fence,
+};
 
 /// Word of a thread that is left alone.
 const LEFT_ALONE: usize = 1;
@@ -46,6 +48,9 @@ pub struct Thread<L> {
     stack_low: AtomicUsize,
     stack_high: AtomicUsize,
     waiting: Cell<Option<Wait>>,
+    /// See `dispatch`: read by the kernel, and whether it does.
+    gate: AtomicU8,
+    armed: Cell<bool>,
     start: Cell<Start>,
     next: AtomicPtr<Thread<L>>,
     next_free: AtomicPtr<Thread<L>>,
@@ -90,7 +95,27 @@ impl<L> Thread<L> {
 
     /// In a forked child: the thread has another id there.
     pub(crate) fn forked(&self) {
+        self.disarmed();
         self.tid.store(sys::gettid(), Relaxed);
+    }
+
+    /// Whether the kernel looks at the gate.
+    pub fn armed(&self) -> bool {
+        self.armed.get()
+    }
+
+    pub(crate) fn set_armed(&self) {
+        self.armed.set(true);
+    }
+
+    pub(crate) fn gate(&self) -> &AtomicU8 {
+        &self.gate
+    }
+
+    /// A new thread, and the child of a fork, is not armed.
+    pub(crate) fn disarmed(&self) {
+        self.gate.store(0, Relaxed);
+        self.armed.set(false);
     }
 
     /// Address of the routine that the thread was created with; 0 if nobody watched.
@@ -302,6 +327,7 @@ fn run_as<H: Hooks>(slot: &'static Thread<H::Local>, origin: Origin) {
     slot.rounds.set(0);
     slot.busy.store(0, Relaxed);
     slot.waiting.set(None);
+    slot.disarmed();
     slot.state.store(LIVE, Release);
     tls::set(slot as *const _ as usize);
     // SAFETY: the key was made in `prepare`. Keys below 32 need no allocation; ours is among the first.
@@ -320,6 +346,7 @@ fn destructor_round<H: Hooks>(value: Ptr) {
     }
     slot.settle::<H>();
     H::thread_ended(slot);
+    dispatch::disarm(slot);
     leave_alone();
     give_back(slot);
 }
@@ -405,6 +432,8 @@ fn grow<H: Hooks>() -> Option<&'static Thread<H::Local>> {
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             waiting: Cell::new(None),
+            gate: AtomicU8::new(0),
+            armed: Cell::new(false),
             start: Cell::new(none),
             next: AtomicPtr::new(core::ptr::null_mut()),
             next_free: AtomicPtr::new(core::ptr::null_mut()),

@@ -68,6 +68,8 @@ unsafe impl Sync for ThreadSampler {}
 pub struct Sample<'a> {
     /// The interrupted registers.
     pub regs: Regs,
+    /// The signals that the thread blocks, as the kernel counts them: a bit each.
+    pub blocked: u64,
     stack: Range<usize>,
     sampler: &'a ThreadSampler,
 }
@@ -126,7 +128,10 @@ extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, con
         sampler.taken.fetch_add(1, Relaxed);
         // SAFETY: `context` is the handler's third argument.
         let regs = unsafe { Regs::interrupted(context) };
-        S::sample(thread, &mut Sample { regs, stack: thread.stack(), sampler });
+        // SAFETY: likewise; a set begins with the kernel's eight bytes.
+        let blocked =
+            unsafe { (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read() };
+        S::sample(thread, &mut Sample { regs, blocked, stack: thread.stack(), sampler });
     }
 }
 

@@ -22,7 +22,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Version of this layout: the runtime refuses another one.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable that leads to the shared file, see [`crate::seats`].
 pub const VARIABLE: &CStr = c"FARSIGHT_CAUSAL";
 
@@ -113,6 +113,16 @@ pub mod doing {
     pub const WAITS: u32 = 2;
     /// Sleeping, or waiting for the world.
     pub const AWAY: u32 = 3;
+}
+
+/// What became of waits that no hook sees.
+pub mod unseen {
+    /// There are none.
+    pub const NONE: u32 = 0;
+    /// The kernel catches them for us.
+    pub const CAUGHT: u32 = 1;
+    /// They are inferred from CPU time.
+    pub const INFERRED: u32 = 2;
 }
 
 /// Kinds of progress counters, as Coz's ABI numbers them.
@@ -263,6 +273,8 @@ pub struct Counts {
     pub cut: AtomicU64,
     /// Periods of CPU time without a sample.
     pub missed: AtomicU64,
+    /// Futex calls that were made without libc and caught.
+    pub caught: AtomicU64,
     /// Points refused for lack of room.
     pub points_refused: AtomicU64,
     /// Addresses reported, modulo the places.
@@ -298,6 +310,8 @@ pub struct Shared {
     pub pid: AtomicU32,
     /// Whether off-CPU time that no hook explains is a wait for another thread (runtimes that bypass libc).
     pub credit_unexplained: AtomicU32,
+    /// One of [`unseen`].
+    pub unseen: AtomicU32,
     /// Index into the runtime's list of reasons.
     pub reason: AtomicU32,
     /// Hot words.

@@ -7,7 +7,7 @@
 use super::{waiting, waking};
 use crate::abi::*;
 use crate::hooks::{Ending, Hooks, Interest, WaitKind, WakeKind};
-use crate::{process, real};
+use crate::{dispatch, process, real};
 
 // Futex operations, from the kernel's interface; `FLAGS` are private and real-time clock.
 const FLAGS: usize = 128 | 256;
@@ -29,6 +29,11 @@ const SYS_FUTEX_WAKE: Long = 454;
 const SYS_FUTEX_WAIT: Long = 455;
 const SYS_FUTEX_REQUEUE: Long = 456;
 
+/// Whether a system call is one of the kernel's futexes.
+pub(crate) fn is_futex(n: Long) -> bool {
+    matches!(n, libc::SYS_futex | SYS_FUTEX_WAITV | SYS_FUTEX_WAIT | SYS_FUTEX_WAKE | SYS_FUTEX_REQUEUE)
+}
+
 /// Wraps `syscall`.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
@@ -49,6 +54,10 @@ pub unsafe fn syscall<H: Hooks>(n: Long, a: Word, b: Word, c: Word, d: Word, e: 
         SYS_FUTEX_WAIT | SYS_FUTEX_WAITV => waits(WaitKind::Futex),
         SYS_FUTEX_WAKE => wakes(c as u32),
         SYS_FUTEX_REQUEUE => wakes(c as u32),
+        libc::SYS_rt_sigprocmask => {
+            dispatch::open::<H>();
+            call()
+        }
         libc::SYS_exit_group => {
             process::ending::<H>(Ending::Immediate);
             call()

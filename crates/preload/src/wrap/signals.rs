@@ -2,6 +2,7 @@
 
 use super::{waiting, waking};
 use crate::abi::*;
+use crate::dispatch;
 use crate::hooks::{Hooks, Interest, WaitKind, WakeKind};
 use crate::{real, signal as own};
 use core::ptr;
@@ -83,6 +84,17 @@ pub unsafe fn sigaction<H: Hooks>(number: Int, new: Ptr, old: Ptr) -> Int {
             own::shadow_action(new, old);
             return 0;
         }
+        if number == libc::SIGSYS && dispatch::has_handler() {
+            // It was at its default, and is the program's alone as soon as that wants it.
+            if let Some(old) = (old as *mut libc::sigaction).as_mut() {
+                *old = core::mem::zeroed();
+            }
+            if new.is_null() {
+                return 0;
+            }
+            dispatch::forbid::<H>();
+            return real::sigaction(number, new, ptr::null_mut());
+        }
         let Some(wanted) = (new as *const libc::sigaction).as_ref() else {
             return real::sigaction(number, ptr::null_mut(), old);
         };
@@ -96,6 +108,12 @@ pub unsafe fn sigaction<H: Hooks>(number: Int, new: Ptr, old: Ptr) -> Int {
 pub unsafe fn signal<H: Hooks>(number: Int, handler: Ptr) -> Ptr {
     if number != 0 && number == own::reserved() {
         return own::shadow_signal(handler);
+    }
+    if number == libc::SIGSYS && dispatch::has_handler() {
+        dispatch::forbid::<H>();
+        // SAFETY: the caller's contract.
+        unsafe { real::signal(number, handler) };
+        return libc::SIG_DFL as Ptr;
     }
     // SAFETY: the caller's contract.
     unsafe { real::signal(number, handler) }

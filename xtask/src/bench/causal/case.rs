@@ -52,6 +52,7 @@ pub const CASES: &[Case] = &[
     case("Rust mutex", "locks.rs", &["U", "X", "20000", "mutex"], 200_000, "first"),
     case("Rust channel", "locks.rs", &["U", "X", "1200000", "channel"], 2_000_000, "consumer"),
     case("Rust condvar", "locks.rs", &["U", "X", "3000000", "condvar"], 3_000_000, "turn"),
+    case("futexes without libc", "raw_futex.c", &["U", "X", "3000000"], 3_000_000, "first"),
     case("barrier", "barrier.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
     case("barrier, 4 threads", "barrier.c", &["U", "X", "4000000", "4"], 6_000_000, "slow"),
     case("OpenMP", "openmp.c", &["U", "X", "4000000", "2"], 6_000_000, "slow"),
