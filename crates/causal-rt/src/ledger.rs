@@ -17,6 +17,10 @@
 //! the core that has to stand still. (With pauses that free the core, one thread's pause is the other one's gain and
 //! nobody is delayed: predictions for the running thread come out too high.)
 //!
+//! # Put off its core by whom it woke
+//! The kernel likes to run a woken thread on the core of who woke it, at once, even where another core is free: then the waker
+//! is in the middle of its wake-up call until the other one blocks. That is a wait for that thread like any other.
+//!
 //! What was overslept is kept as `excess` and taken off later pauses; it never makes `global` grow, or every late
 //! wake-up would slow everybody down.
 
@@ -30,6 +34,9 @@ use wire::causal::{Shared, ThreadCell, delay_ns, doing, epoch, pack};
 
 /// Smaller debts wait for more: a pause has a cost of its own.
 const DEBT_MIN_NS: u64 = 1_000;
+
+/// A wake-up call that took longer was left by the thread for another one.
+const WAKE_MAX_NS: u64 = 100_000;
 
 /// Events that segments begin with.
 pub mod event {
@@ -83,6 +90,9 @@ pub struct Ledger {
     wait_global: Cell<u64>,
     wait_mark: Cell<woken::Mark>,
     wait_since_ns: Cell<u64>,
+    /// When a wake-up call began, and `global` then; 0 outside of one.
+    wake_since_ns: Cell<u64>,
+    wake_global: Cell<u64>,
     /// CPU time when a wait began in which the thread spins.
     spin_cpu_ns: Cell<u64>,
     /// State at the last sample.
@@ -109,6 +119,8 @@ impl Ledger {
             wait_mark: Cell::new(woken::Mark::NONE),
             wait_since_ns: Cell::new(0),
             spin_cpu_ns: Cell::new(0),
+            wake_since_ns: Cell::new(0),
+            wake_global: Cell::new(0),
             seen_global: Cell::new(0),
             seen_wall_ns: Cell::new(0),
             seen_cpu_ns: Cell::new(0),
@@ -146,6 +158,7 @@ impl Ledger {
     pub fn begin(&self, shared: &Shared, paid: u64, thread: Beginner, cpu_ns: u64) {
         let now = now_ns();
         self.excess_ns.set(0);
+        self.wake_since_ns.set(0);
         self.spun_ns.set(0);
         self.explained_ns.set(0);
         self.paused_cpu_ns.set(0);
@@ -319,9 +332,45 @@ impl Ledger {
         }
     }
 
+    /// The thread, which owes nothing, is about to wake others; `global` is what everybody owes.
+    pub fn wake_begins(&self, global: u64, now_ns: u64) {
+        self.wake_since_ns.set(now_ns);
+        self.wake_global.set(global);
+    }
+
+    /// It is about to do what wakes nobody.
+    #[inline(always)]
+    pub fn wakes_nobody(&self) {
+        self.wake_since_ns.set(0);
+    }
+
+    /// It has woken them.
+    #[inline(always)]
+    pub fn wake_ends(&self, shared: &Shared) {
+        let since = self.wake_since_ns.get();
+        if since != 0 {
+            self.wake_ended(shared, since);
+        }
+    }
+
+    fn wake_ended(&self, shared: &Shared, since_ns: u64) {
+        self.wake_since_ns.set(0);
+        let now = now_ns();
+        let took = now.saturating_sub(since_ns);
+        if took < WAKE_MAX_NS {
+            return;
+        }
+        self.explained_ns.set(self.explained_ns.get() + took);
+        let global = shared.global_at(now);
+        self.excuse_since(self.wake_global.get(), global);
+        self.earning.go_on(shared, self.enter_epoch(global), now);
+        self.show_earner();
+    }
+
     /// The thread, which owes nothing, is about to block.
     pub fn wait_begins(&self, shared: &Shared, for_thread: bool) {
         let now = now_ns();
+        self.wake_since_ns.set(0);
         self.collect(shared, now);
         self.earning.stop(shared);
         self.wait_global.set(shared.global_at(now));
@@ -348,7 +397,7 @@ impl Ledger {
         self.explained_ns.set(self.explained_ns.get() + waited);
         let global = shared.global_at(now);
         if let Some(until) = woken::until(by, self.wait_mark.get(), self.wait_global.get(), global, waited) {
-            self.excuse_since_wait(until);
+            self.excuse_since(self.wait_global.get(), until);
         }
         self.earning.enter(event::GOT, object);
         self.earning.go_on(shared, self.enter_epoch(global), now);
@@ -367,8 +416,7 @@ impl Ledger {
         self.cell().spun_ns.fetch_add(spun, Relaxed);
     }
 
-    fn excuse_since_wait(&self, until: u64) {
-        let since = self.wait_global.get();
+    fn excuse_since(&self, since: u64, until: u64) {
         let grown = if epoch(since) == epoch(until) {
             delay_ns(until).saturating_sub(delay_ns(since))
         } else {

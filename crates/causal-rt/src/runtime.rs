@@ -113,8 +113,19 @@ impl Hooks for Causal {
         };
         if waited_for || thread.local().ledger.may_owe(shared) {
             wakes(thread, shared, wake);
+        } else {
+            thread.local().ledger.wakes_nobody();
         }
         enter_segment(thread, shared, event::GAVE, wake.object);
+    }
+
+    #[inline(always)]
+    fn after_wake(thread: &Thread<Local>, _: Wake) {
+        if let Some(shared) = shared::get()
+            && !is_inside(thread)
+        {
+            thread.busy(|| thread.local().ledger.wake_ends(shared));
+        }
     }
 
     #[inline(always)]
@@ -327,7 +338,12 @@ fn may_have_waiters(mutex: usize) -> bool {
 fn wakes(thread: &Thread<Local>, shared: &Shared, wake: Wake) {
     settle(thread, shared);
     if wake.kind != WakeKind::Output {
-        woken::leave_word(wake.object, shared.global_at(pause::now_ns()));
+        let now = pause::now_ns();
+        let global = shared.global_at(now);
+        woken::leave_word(wake.object, global);
+        if !is_inside(thread) {
+            thread.local().ledger.wake_begins(global, now);
+        }
     } else if woken::are_listeners() {
         woken::output(wake.object as i32, shared.global_at(pause::now_ns()));
     }

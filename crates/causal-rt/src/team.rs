@@ -108,6 +108,8 @@ fn wait_ends(thread: &Thread<Local>, by: By, segment: usize) {
         return;
     }
     if !local.team.waits() {
+        // Who met the region has woken its team.
+        Causal::after_wake(thread, Wake { kind: WakeKind::Barrier, object: segment, most: 0 });
         return enter_segment(thread, shared, event::GOT, segment);
     }
     thread.busy(|| {
