@@ -184,6 +184,9 @@ impl Earning {
     }
 
     fn rate_now(&self, shared: &Shared, paid: u64, now_ns: u64) -> u64 {
+        if !self.candidate.get() {
+            return 0; // it keeps its rate from segment to segment
+        }
         let share = self.share_of(shared, self.segment.get(), paid, now_ns) as i64;
         let leeway = (LEEWAY_PERIODS * shared.period_ns.load(Relaxed)).max(1) as i64;
         let factor = WHOLE as i64 + self.balance_ns.get() * WHOLE as i64 / leeway;

@@ -6,7 +6,7 @@
 //!
 //! Counted twice: for all threads with one start routine (short-lived ones learn from each other), and for the thread
 //! itself (where all have the same routine, as in Rust and C++). Few samples of one's own lean on those of
-//! the routine, and those on the whole program's. Tables of fixed size without keys: two segments that meet in a
+//! the routine, and those on the whole program's; few of a segment on what its thread does elsewhere. Tables of fixed size without keys: two segments that meet in a
 //! place are taken for one, which makes delays less exact in time, not in amount (see `earning`).
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -48,7 +48,12 @@ pub fn record(whose: [Who; 2], segment: u64, target: u32) {
 
 /// How much of a segment is a target's: routine first, then thread; `overall` is its share in the whole program.
 pub fn share(whose: [Who; 2], segment: u64, target: u32, overall: u64) -> u64 {
-    whose.into_iter().fold(overall, |prior, who| {
+    let anywhere = among(whose, ANYWHERE, target, overall);
+    if segment == ANYWHERE { anywhere } else { among(whose, segment, target, anywhere) }
+}
+
+fn among(whose: [Who; 2], segment: u64, target: u32, prior: u64) -> u64 {
+    whose.into_iter().fold(prior, |prior, who| {
         let key = mix(who.0, segment);
         let all = u64::from(place(&ALL, key).load(Relaxed));
         let hits = u64::from(place(&HITS, mix(key, u64::from(target))).load(Relaxed)).min(all);
