@@ -515,3 +515,52 @@ fn waiting_for_a_team_is_not_running() {
     assert!(count("samples") > 20, "{document}");
     assert!(count("out_of_scope") * 4 < count("samples"), "{document}");
 }
+
+/// Threads that wait by system calls of their own are seen to, their calls are caught, and nothing else changes: not for a
+/// program that blocks all signals, nor for one that wants `SIGSYS` for itself, where it is said that waits are not seen.
+#[test]
+fn system_calls_without_libc_are_caught() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("raw_futex.c", &["-g"]) else { return };
+    let (output, document) = bench.causal(&[], &program, &["400"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(diagnoses(&document).contains("caught by the kernel"), "{document}");
+    assert_eq!(document["progress_points"][0]["visits"], 400);
+
+    let source = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-programs/causal/raw_futex.c"),
+    );
+    let source = source.unwrap();
+    let with = |before: &str, after: &str| {
+        let text = source.replace("  pthread_t a, b;", &format!("  pthread_t a, b;\n{before}"));
+        let text = text.replace("  REPORT(start, rounds);", after);
+        format!(
+            "#define _GNU_SOURCE\n#include <signal.h>\nstatic volatile sig_atomic_t got;\nstatic void on(int s) {{ got = s; }}\n{text}"
+        )
+    };
+    let blocked = with(
+        "  sigset_t all; sigfillset(&all); pthread_sigmask(SIG_BLOCK, &all, 0);",
+        "  printf(\"%d\\n\", turn);",
+    );
+    let own = with(
+        "  signal(SIGSYS, on);",
+        "  raise(SIGSYS); struct sigaction now; sigaction(SIGSYS, 0, &now); printf(\"%d %d\\n\", (int)got, now.sa_handler == on);",
+    );
+    // Its action comes when calls are caught already.
+    let late = with(
+        "",
+        "  signal(SIGSYS, on); raise(SIGSYS); rounds = 50; pthread_create(&a, 0, first, 0), pthread_create(&b, 0, second, 0);\n\
+         pthread_join(a, 0), pthread_join(b, 0); printf(\"%d\\n\", (int)got);",
+    );
+    for (source, said, reason) in [
+        (blocked, "0\n", "caught by the kernel"),
+        (own, "31 1\n", "could not be caught"),
+        (late, "31\n", "caught by the kernel"),
+    ] {
+        let Some(program) = bench.compile(&source, &["-g"]) else { return };
+        let (output, document) = bench.causal(&[], &program, &["400"]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{source}");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(diagnoses(&document).contains(reason), "{document}");
+    }
+}
