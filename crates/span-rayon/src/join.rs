@@ -13,7 +13,7 @@ use core::panic::Location;
 use core::sync::atomic::Ordering;
 use span_rt::env::Cost;
 use span_rt::local::{self, Mode, Running};
-use span_rt::{Local, clock};
+use span_rt::{Local, clock, share};
 use spandag::task::Outcome;
 use spandag::{Entry, Site};
 
@@ -150,7 +150,7 @@ where
             // SAFETY: the real crate calls each closure once.
             real::join(|| unsafe { sides.first(|a| a()) }, || unsafe { sides.second(|b| b()) })
         }),
-        Mode::Plain => plain::fork(|fork| {
+        Mode::Plain => plain::fork(Location::caller(), |fork| {
             let sides = &Sides::new(fork, a, b);
             // SAFETY: the real crate calls each closure once.
             real::join(|| unsafe { sides.first(|a| a()) }, || unsafe { sides.second(|b| b()) })
@@ -184,7 +184,7 @@ where
                 |c| unsafe { sides.second(|b| b(context(c))) },
             )
         }),
-        Mode::Plain => plain::fork(|fork| {
+        Mode::Plain => plain::fork(Location::caller(), |fork| {
             let sides = &Sides::new(fork, a, b);
             real::join_context(
                 // SAFETY: the real crate calls each closure once.
@@ -244,50 +244,69 @@ pub fn calibrate() {
     if span_rt::env::settings().cost == Cost::Units {
         return;
     }
-    const ROUNDS: u64 = 200;
     clock::choose();
     span_rt::repeat::choose();
     local::choose();
     // What is done about calls when a strand starts is measured too.
     span_rt::calls::start();
     let here = Local::here();
-    let nothing = || core::hint::black_box(());
-    let mut least = u64::MAX;
-    for _ in 0..8 {
+    clock::HOOK.store(least_of_nothing(here, |work, _| work / (3 * ROUNDS)), Ordering::Relaxed);
+    if local::mode() != Mode::Full && here.clock.calm().is_some() {
+        // The same where strands share readings: what is not the readings' is that of the ends without one.
+        here.refresh();
+        here.sharing.start(0);
+        let shared = least_of_nothing(here, |work, shared| work.checked_div(shared).unwrap_or(u64::MAX));
+        share::HOOK.store(shared, Ordering::Relaxed);
+    }
+    here.clear_books();
+}
+
+const ROUNDS: u64 = 200;
+
+/// The least of what some rounds of joins that do nothing show: their work, and how many of their strands shared a reading.
+fn least_of_nothing(here: &Local, shows: impl Fn(u64, u64) -> u64) -> u64 {
+    let once = |_| {
         let mut root = Running::new(span_rt::sites::root(), 0, (0, 0));
-        let waiting = Waiting(&raw mut root);
         root.task.on(here.arena());
         here.resume(&raw mut root);
+        let shared = here.sharing.strands();
         for _ in 0..ROUNDS {
-            match local::mode() {
-                Mode::Timed => {
-                    timed::fork_nowhere(|fork| (fork.first(nothing), fork.second(nothing)));
-                    continue;
-                }
-                Mode::Plain => {
-                    plain::fork(|fork| (fork.first(nothing), fork.second(nothing)));
-                    continue;
-                }
-                Mode::Full => {}
-            }
-            let parent = here.pause();
-            let tag = 8;
-            here.hand_over(tag, here.paused_at());
-            let entry = here.enter(root.task.entry.context, 0);
-            let (mut a, mut b) = (Outcome::default(), Outcome::default());
-            let out = Slot(&raw mut a);
-            let side =
-                Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
-            side.run(nothing);
-            Side { tag: tag + 1, out: Slot(&raw mut b), ..side }.run(nothing);
-            root.task.join(&mut a, &mut b, 0, local::scale(), here.arena());
-            here.resume_after(parent, tag + 2);
+            join_nothing(here, &raw mut root);
         }
         here.pause();
         here.leave();
         here.arena().truncate(0);
-        least = least.min(root.task.work() / (3 * ROUNDS));
+        shows(root.task.work(), here.sharing.strands() - shared)
+    };
+    (0..8).map(once).min().unwrap_or(0)
+}
+
+fn join_nothing(here: &Local, root: *mut Running) {
+    let nothing = || core::hint::black_box(());
+    match local::mode() {
+        Mode::Timed => {
+            timed::fork_nowhere(|fork| (fork.first(nothing), fork.second(nothing)));
+            return;
+        }
+        Mode::Plain => {
+            plain::fork(Location::caller(), |fork| (fork.first(nothing), fork.second(nothing)));
+            return;
+        }
+        Mode::Full => {}
     }
-    clock::HOOK.store(least, Ordering::Relaxed);
-    here.clear_books();
+    let parent = here.pause();
+    let tag = 8;
+    here.hand_over(tag, here.paused_at());
+    let waiting = Waiting(root);
+    // SAFETY: just paused, and its children only start below.
+    let context = unsafe { waiting.task() }.task.entry.context;
+    let entry = here.enter(context, 0);
+    let (mut a, mut b) = (Outcome::default(), Outcome::default());
+    let out = Slot(&raw mut a);
+    let side = Side { parent: waiting, home: Home(here), site: 0, entry, kind: (0, 0), way: 0, tag, out };
+    side.run(nothing);
+    Side { tag: tag + 1, out: Slot(&raw mut b), ..side }.run(nothing);
+    // SAFETY: they have ended.
+    unsafe { (*root).task.join(&mut a, &mut b, 0, local::scale(), here.arena()) };
+    here.resume_after(parent, tag + 2);
 }

@@ -12,6 +12,8 @@ use crate::join::{Home, Slot, Unwound, Waiting};
 use crate::sides::Run;
 use core::cell::Cell;
 use core::mem::forget;
+use core::panic::Location;
+use core::sync::atomic::{AtomicBool, Ordering};
 use span_rt::Local;
 use span_rt::local::{self, Running};
 use spandag::task::{Mark, Outcome, Task};
@@ -31,6 +33,10 @@ pub struct Fork {
     /// The second side was the parent's as well.
     both: Cell<bool>,
     out: [Slot<Option<Outcome>>; 2],
+    /// Where the fork is: what strands have been like there.
+    place: usize,
+    /// A side runs elsewhere, or out of order: what follows the first one may be waiting.
+    apart: AtomicBool,
 }
 
 // SAFETY: the cells are used by the thread that forked alone; each slot by one side. The rest is only read.
@@ -63,7 +69,10 @@ impl Run for Fork {
         let panicked = Panicked(self);
         let result = f();
         forget(panicked);
-        let running = here.pause_plain(self.tag + 1);
+        // Time that passes while the other side is waited for is nobody's: the clock is read before.
+        let alone = !self.apart.load(Ordering::Relaxed);
+        let habit = alone.then_some(&here.plain_habits(self.place)[1]);
+        let running = here.pause_plain(self.tag + 1, habit);
         // SAFETY: the parent's task: what it started since has ended.
         self.first.set(Some(unsafe { (*running).task.mark() }));
         result
@@ -81,7 +90,7 @@ impl Run for Fork {
         let panicked = Panicked(self);
         let result = f();
         forget(panicked);
-        here.pause_plain(self.tag + 2);
+        here.pause_plain(self.tag + 2, Some(&here.plain_habits(self.place)[2]));
         self.both.set(true);
         result
     }
@@ -97,6 +106,7 @@ impl Fork {
                 Local::here().leave();
             }
         }
+        self.apart.store(true, Ordering::Relaxed);
         let task = Task::at(self.who.0, self.who.1, self.start);
         let mut running = Running::new(task, 0, (0, 0));
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
@@ -114,12 +124,13 @@ impl Fork {
 
 /// Forks; `join` hands the two sides to the real crate.
 #[inline(always)]
-pub fn fork<R>(join: impl FnOnce(&Fork) -> R) -> R {
+pub fn fork<R>(at: &'static Location<'static>, join: impl FnOnce(&Fork) -> R) -> R {
     let here = Local::here();
     let mut outcomes = [None::<Outcome>, None];
     // Addresses of live locals of one thread differ by at least 8: room for three names.
     let tag = core::ptr::from_ref(&outcomes) as usize;
-    let parent = here.pause_plain(tag);
+    let place = core::ptr::from_ref(at) as usize;
+    let parent = here.pause_plain(tag, Some(&here.plain_habits(place)[0]));
     // SAFETY: it was just paused.
     let task = unsafe { &mut (*parent).task };
     let out = outcomes.each_mut().map(|o| Slot(core::ptr::from_mut(o)));
@@ -133,6 +144,8 @@ pub fn fork<R>(join: impl FnOnce(&Fork) -> R) -> R {
         first: Cell::new(None),
         both: Cell::new(false),
         out,
+        place,
+        apart: AtomicBool::new(false),
     };
     here.count_plain();
     let unwound = Unwound(parent);

@@ -7,11 +7,10 @@
 
 use core::panic::Location;
 use span_rt::Local;
-use span_rt::local::{self, Running};
+use span_rt::local::{self, Place, Running};
 use span_rt::sites::{self, Key};
 use span_rt::stack::Trace;
-use spandag::dump::{Kind, Place};
-use spandag::task::Tally;
+use spandag::dump::{self, Kind};
 use spandag::{Entry, Site};
 
 /// The kind of an operation: where it was called and with what closure.
@@ -72,50 +71,43 @@ const PIECE: usize = 1;
 /// See [`PIECE`].
 const OPERATION: usize = 2;
 
-/// The same in [`Mode::Timed`](local::Mode::Timed), with what ended there on this thread.
+/// The same in [`Mode::Timed`](local::Mode::Timed), with what ended there on this thread, if it is what was looked up last.
 #[inline(always)]
-pub fn sides(
+pub fn last_place(
     here: &Local,
     parent: &Running,
-    at: &'static Location<'static>,
     kind: (usize, usize),
-    (a, b): (&'static str, &'static str),
-) -> (&'static [Tally; 2], (usize, usize)) {
+) -> Option<(&'static Place, (usize, usize))> {
+    let context = parent.task.entry.context;
     if parent.kind == kind {
-        return (pieces(here, parent), kind);
+        return Some((here.last_place((PIECE, parent.task.site as usize, context))?, kind));
     }
-    match here.last_sides((kind.0, kind.1, parent.task.entry.context)) {
-        Some(sides) if sides[0].site != Site::MAX => (sides, NO_KIND),
-        _ => other_sides(here, parent, at, kind, a, b),
-    }
+    let place = here.last_place((kind.0, kind.1, context))?;
+    (place.sides[0].site != Site::MAX).then_some((place, NO_KIND))
 }
 
-/// Pieces of an operation that splits itself: its site is active already, so nothing changes.
-fn pieces(here: &Local, parent: &Running) -> &'static [Tally; 2] {
-    let (site, context) = (parent.task.site, parent.task.entry.context);
-    let entry = Entry { context, top_site: false, top_caller: false };
-    here.sides((PIECE, site as usize, context), || [(site, entry); 2])
-}
-
+/// The same whatever it is.
 #[inline(never)]
-fn other_sides(
+pub fn place(
     here: &Local,
     parent: &Running,
     at: &'static Location<'static>,
     kind: (usize, usize),
-    a: &'static str,
-    b: &'static str,
-) -> (&'static [Tally; 2], (usize, usize)) {
-    let context = parent.task.entry.context;
-    let sides = here.sides((kind.0, kind.1, context), || in_context(here, parent, at, (a, b)));
-    if sides[0].site != Site::MAX { (sides, NO_KIND) } else { (operation(here, parent, kind.1, a), kind) }
-}
-
-/// The sides of an operation of rayon's that starts.
-fn operation(here: &Local, parent: &Running, type_key: usize, closure: &'static str) -> &'static [Tally; 2] {
-    let context = parent.task.entry.context;
-    let site = by_stack(here, parent, type_key, closure);
-    here.sides((OPERATION, site as usize, context), || [(site, here.enter(context, site)); 2])
+    closures: (&'static str, &'static str),
+) -> (&'static Place, (usize, usize)) {
+    let (site, context) = (parent.task.site, parent.task.entry.context);
+    if parent.kind == kind {
+        // Pieces of an operation that splits itself: its site is active already, so nothing changes.
+        let entry = Entry { context, top_site: false, top_caller: false };
+        return (here.place((PIECE, site as usize, context), || [(site, entry); 2]), kind);
+    }
+    let place = here.place((kind.0, kind.1, context), || in_context(here, parent, at, closures));
+    if place.sides[0].site != Site::MAX {
+        return (place, NO_KIND);
+    }
+    // An operation of rayon's starts.
+    let site = by_stack(here, parent, kind.1, closures.0);
+    (here.place((OPERATION, site as usize, context), || [(site, here.enter(context, site)); 2]), kind)
 }
 
 /// Two closures in the source, or no sites if that is rayon's.
@@ -136,7 +128,7 @@ fn in_context(
 
 #[cold]
 fn in_source(at: &'static Location<'static>, closure: &'static str, side: u8) -> Site {
-    sites::site(Key::Source(at.file(), at.line(), at.column(), closure, side), || Place {
+    sites::site(Key::Source(at.file(), at.line(), at.column(), closure, side), || dump::Place {
         kind: Kind::Spawn,
         function: function_of(closure),
         callee: match side {
@@ -158,11 +150,11 @@ fn by_stack(here: &Local, parent: &Running, type_key: usize, closure: &'static s
         .iter()
         .fold(0usize, |h, &f| (h.rotate_left(5) ^ f).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     here.site((hash | 1, type_key.wrapping_mul(8) + 7), || {
-        sites::site(Key::Stack(trace.frames().to_vec()), || Place {
+        sites::site(Key::Stack(trace.frames().to_vec()), || dump::Place {
             kind: Kind::Loop,
             callee: closure.into(),
             stack: trace.frames().iter().map(|&f| f as u64).collect(),
-            ..Place::default()
+            ..dump::Place::default()
         })
     })
 }

@@ -23,6 +23,7 @@ extern "C" fn at_exit() {
         ("repaired", collected.repaired.0.to_string()),
         ("lost-ticks", collected.repaired.1.to_string()),
         ("hook-ticks", clock::HOOK.load(core::sync::atomic::Ordering::Relaxed).to_string()),
+        ("hook-ticks-shared", span_rt::share::HOOK.load(core::sync::atomic::Ordering::Relaxed).to_string()),
     ];
     end::write("rayon", collected.totals, &facts, problems);
 }

@@ -10,21 +10,24 @@ use crate::site;
 use core::cell::UnsafeCell;
 use core::mem::forget;
 use core::panic::Location;
+use core::sync::atomic::{AtomicBool, Ordering};
 use span_rt::Local;
-use span_rt::local::Running;
-use spandag::task::{Light, Tally, Task};
+use span_rt::local::{Place, Running};
+use spandag::task::{Light, Task};
 use spandag::{Cost, Entry, ROOT};
 
 /// A fork, as its sides see it.
 pub struct Fork {
     home: Home,
-    sides: &'static [Tally; 2],
+    place: &'static Place,
     kind: (usize, usize),
     /// The first strand starts where one of this name ended; the others have the next names.
     tag: usize,
     /// Where both start.
     start: (Cost, Cost),
     out: [UnsafeCell<Light>; 2],
+    /// A side runs elsewhere, or out of order: what follows the first one may be waiting.
+    apart: AtomicBool,
 }
 
 // SAFETY: each side writes its own part of `out`; the rest is only read, and tallies are written by their thread alone.
@@ -55,7 +58,7 @@ impl Fork {
     #[inline(always)]
     fn side<const SIDE: usize, R>(&self, f: impl FnOnce() -> R) -> R {
         let here = Local::here();
-        let tally = &self.sides[SIDE];
+        let tally = &self.place.sides[SIDE];
         let mut running = Running::new(Task::at(tally.site, tally.entry, self.start), 0, self.kind);
         let base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.base = base;
@@ -63,6 +66,9 @@ impl Fork {
         let at_home = core::ptr::eq(here, self.home.0);
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
         let direct = here.resume_timed(&raw mut running, base, self.tag + SIDE) & at_home;
+        if !direct {
+            self.apart.store(true, Ordering::Relaxed);
+        }
         let panicked = Panicked;
         let result = f();
         forget(panicked);
@@ -70,7 +76,10 @@ impl Fork {
         // SAFETY: the parent waits for us, and nobody else has this part.
         let out = unsafe { &mut *self.out[SIDE].get() };
         if direct {
-            here.end_light(&mut running, tag, tally, out);
+            // Time that passes while the other side is waited for is nobody's: the clock is read before.
+            let alone = SIDE == 1 || !self.apart.load(Ordering::Relaxed);
+            let habit = alone.then_some(&self.place.habits[1 + SIDE]);
+            here.end_light(&mut running, tag, tally, habit, out);
         } else {
             here.end_stolen(&mut running, tag, out);
         }
@@ -87,32 +96,52 @@ pub fn fork<R>(
     (a, b): (&'static str, &'static str),
     join: impl FnOnce(&Fork) -> R,
 ) -> R {
-    fork_at(move |here, parent| site::sides(here, parent, at, site::kind(at, a), (a, b)), join)
+    let kind = site::kind(at, a);
+    fork_at(
+        |here, parent| site::last_place(here, parent, kind),
+        |here, parent| site::place(here, parent, at, kind, (a, b)),
+        join,
+    )
 }
 
 /// Forks at no place: to measure what that costs.
 pub fn fork_nowhere<R>(join: impl FnOnce(&Fork) -> R) -> R {
     let entry = Entry { context: 0, top_site: false, top_caller: false };
-    fork_at(|here, _| (here.sides((usize::MAX, 0, 0), || [(ROOT, entry); 2]), site::NO_KIND), join)
+    let key = (usize::MAX, 0, 0);
+    fork_at(
+        |here, _| here.last_place(key).map(|place| (place, site::NO_KIND)),
+        |here, _| (here.place(key, || [(ROOT, entry); 2]), site::NO_KIND),
+        join,
+    )
 }
+
+/// A place, and the kind that the sides have there.
+type Found = (&'static Place, (usize, usize));
 
 #[inline(always)]
 fn fork_at<R>(
-    find: impl FnOnce(&Local, &Running) -> (&'static [Tally; 2], (usize, usize)),
+    last: impl FnOnce(&Local, &Running) -> Option<Found>,
+    find: impl FnOnce(&Local, &Running) -> Found,
     join: impl FnOnce(&Fork) -> R,
 ) -> R {
     let here = Local::here();
     let mark = 0u64;
     // Addresses of live locals of one thread differ by at least 8: room for three names.
     let tag = core::ptr::from_ref(&mark) as usize;
-    let parent = here.pause_timed(tag);
+    let parent = here.current();
     let waiting = Waiting(parent);
-    // SAFETY: it was just paused; its children only start below.
+    // SAFETY: this thread's own; its children only start below.
+    let last = last(here, unsafe { waiting.task() });
+    here.pause_timed(parent, tag, last.map(|(place, _)| &place.habits[0]));
+    // SAFETY: as above.
     let running = unsafe { waiting.task() };
-    let (sides, kind) = find(here, running);
+    let (place, kind) = match last {
+        Some(found) => found,
+        None => find(here, running),
+    };
     let start = running.task.place();
     let out = [UnsafeCell::new(Light::new()), UnsafeCell::new(Light::new())];
-    let fork = Fork { home: Home(here), sides, kind, tag, start, out };
+    let fork = Fork { home: Home(here), place, kind, tag, start, out, apart: AtomicBool::new(false) };
     let unwound = Unwound(parent);
     let results = join(&fork);
     forget(unwound);
@@ -120,7 +149,7 @@ fn fork_at<R>(
     let [a, b] = fork.out.each_ref().map(|out| unsafe { &mut *out.get() });
     // SAFETY: the children have ended; this frame's task is this thread's again.
     let running = unsafe { &mut *parent };
-    here.join_light(&mut running.task, (a, b), sides);
+    here.join_light(&mut running.task, (a, b), &place.sides);
     // Nothing is left in it.
     forget(fork);
     here.resume_timed(parent, running.base, tag + 2);

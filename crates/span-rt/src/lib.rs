@@ -18,6 +18,7 @@ pub mod libc;
 pub mod local;
 pub mod repeat;
 pub mod samples;
+pub mod share;
 pub mod sites;
 pub mod stack;
 pub mod watch;

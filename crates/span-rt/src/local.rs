@@ -6,17 +6,18 @@
 
 mod timed;
 
-pub use timed::ForkKey;
+pub use timed::{ForkKey, Place};
 use timed::LightFork;
 
 use crate::calls::{self, Call, CallLog, Event, Suspended};
 use crate::clock::{self, Clock};
 use crate::env::{Cost, settings};
 use crate::samples::{self, StrandLog};
+use crate::share::{Habit, Sharing};
 use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
-use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Tally, Task};
+use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
 use spandag::{Arena, Context, Entry, Scale, Site};
 use std::collections::HashMap;
 use std::sync::{Mutex, Once, PoisonError};
@@ -26,6 +27,7 @@ const HEAVY_TICKS: u64 = 50_000;
 const ENTRY_SLOTS: usize = 64;
 const SITE_SLOTS: usize = 256;
 const FORK_SLOTS: usize = 64;
+const HABITS: usize = 64;
 
 /// A task and what its thread needs to know of it.
 pub struct Running {
@@ -85,6 +87,8 @@ pub struct Local {
     hook: Cell<u64>,
     heavy: Cell<u64>,
     burden: Cell<u64>,
+    /// Readings that strands share; see [`Mode`].
+    pub sharing: Sharing,
     /// The fork that was looked up last.
     last: LightFork,
     arena: UnsafeCell<Arena>,
@@ -98,11 +102,12 @@ pub struct Local {
     forks: [Fork; FORK_SLOTS],
     /// Forks of light tasks: those that were looked up last, and all.
     light: [LightFork; FORK_SLOTS],
-    tallies: Mutex<HashMap<ForkKey, &'static [Tally; 2]>>,
+    places: Mutex<HashMap<ForkKey, &'static Place>>,
     /// The task of a thread that the program started itself.
     own_root: Cell<*mut Running>,
-    /// Forks where only lengths are kept.
+    /// Forks where only lengths are kept, and what strands have been like there.
     plain_forks: Cell<u64>,
+    habits: [[Habit; 3]; HABITS],
     /// Where the engine tells of calls; null in other modes.
     calls: *mut CallLog,
     /// For a copy of them.
@@ -239,9 +244,11 @@ impl Local {
             known: [const { Cell::new(((0, 0), 0)) }; SITE_SLOTS],
             forks: [const { Fork::none() }; FORK_SLOTS],
             light: [const { LightFork::none() }; FORK_SLOTS],
-            tallies: Mutex::default(),
+            places: Mutex::default(),
+            sharing: Sharing::new(),
             own_root: Cell::new(core::ptr::null_mut()),
             plain_forks: Cell::new(0),
+            habits: [const { [const { Habit::new() }; 3] }; HABITS],
             calls: core::ptr::null_mut(),
             copy: Cell::default(),
             strand: Cell::new(0),
@@ -268,11 +275,12 @@ impl Local {
     }
 
     /// Looks at what may have changed.
-    fn refresh(&self) {
+    pub fn refresh(&self) {
         self.hook.set(clock::HOOK.load(Ordering::Relaxed));
         self.heavy.set(HEAVY.load(Ordering::Relaxed));
         self.burden.set(burden());
         self.calm.set(self.clock.calm().unwrap_or(&raw const NEVER_CALM));
+        self.sharing.start_if_known();
     }
 
     /// Strands of this thread are sampled from now on.
@@ -300,7 +308,8 @@ impl Local {
             return self.adopt();
         }
         self.strand.set(0);
-        let (mut cost, now) = self.clock.end(self.begun.get());
+        let (cost, now) = self.clock.end(self.begun.get());
+        let mut cost = self.sharing.settle(cost);
         self.begun.set(now);
         // SAFETY: the current task's frame is below us on this stack, and only this thread uses it.
         let running = unsafe { &mut *current };
@@ -427,14 +436,20 @@ impl Local {
     /// As [`pause`](Self::pause), where only lengths are kept ([`Mode::Plain`]). The next strand that starts under the name
     /// `tag` on this thread starts where this one ended.
     #[inline(always)]
-    pub fn pause_plain(&self, tag: usize) -> *mut Running {
+    pub fn pause_plain(&self, tag: usize, habit: Option<&Habit>) -> *mut Running {
         let current = self.current.get();
         if current.is_null() {
             return self.adopt();
         }
-        let (cost, now) = self.clock.end(self.begun.get());
-        self.begun.set(now);
         self.tag.set(tag);
+        let cost = self.cost_shared(habit, |habit| {
+            let (cost, now) = self.clock.end(self.begun.get());
+            self.begun.set(now);
+            match habit {
+                Some(habit) => self.sharing.read(cost, habit),
+                None => self.sharing.settle(cost),
+            }
+        });
         // SAFETY: as in `pause`.
         unsafe { &mut *current }.task.stretch(cost);
         current
@@ -445,9 +460,16 @@ impl Local {
     pub fn resume_plain(&self, running: *mut Running, tag: usize) {
         self.current.set(running);
         if self.tag.get() != tag {
-            self.begun.set(self.clock.begin());
+            self.begin_anew();
         }
         self.tag.set(0);
+    }
+
+    /// What strands have been like at a place that forks, where only lengths are kept. Places may share them: then they
+    /// are what both have.
+    #[inline(always)]
+    pub fn plain_habits(&self, place: usize) -> &[Habit; 3] {
+        &self.habits[(place >> 3 ^ place >> 9) % HABITS]
     }
 
     /// Forks are counted without a look at call sites.
@@ -483,6 +505,7 @@ impl Local {
         // Whatever ended here before is no longer what the next strand follows.
         self.tag.set(0);
         self.current.set(running);
+        self.sharing.forget();
         self.begun.set(self.clock.begin());
         self.strand_runs(running);
     }
@@ -661,7 +684,7 @@ impl Local {
             unsafe { *books = Books::default() };
             self.busy.store(false, Ordering::Release);
         }
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.light.iter().chain([&self.last]).for_each(LightFork::forget);
     }
 
@@ -812,8 +835,8 @@ pub fn collect() -> Option<Collected> {
         if patience > 0 {
             // SAFETY: its thread is not in its books, and will not open them again: it sees `STOP`.
             all.merge(unsafe { &*local.books.get() });
-            let tallies = local.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-            tallies.values().flat_map(|sides| *sides).for_each(|tally| tally.settle(&mut all));
+            let places = local.places.lock().unwrap_or_else(PoisonError::into_inner);
+            places.values().flat_map(|place| &place.sides).for_each(|tally| tally.settle(&mut all));
             all.halves += 2 * local.plain_forks.get();
         }
         repaired += local.clock.repaired.get();

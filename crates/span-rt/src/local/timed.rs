@@ -1,9 +1,10 @@
 //! Strands and forks in [`Mode::Timed`](super::Mode::Timed): what most runs are, with as little as can be done for each.
 //!
-//! One reading of the clock ends a strand and begins the next, unless something has happened in between. Forks are looked up
-//! with the sums of what ended there on this thread ([`Tally`]).
+//! One reading of the clock ends a strand and begins the next, unless something has happened in between; short strands share
+//! readings ([`share`](crate::share)). Forks are looked up with the sums of what ended there on this thread ([`Tally`]).
 
 use super::{FORK_SLOTS, Local, Running, scale};
+use crate::share::Habit;
 use crate::{clock, samples};
 use core::cell::Cell;
 use spandag::task::{Light, Outcome, Tally, Task};
@@ -13,10 +14,24 @@ use std::sync::PoisonError;
 /// What tells forks apart: what was forked, in which context.
 pub type ForkKey = (usize, usize, Context);
 
+/// A place that forks light tasks, in one context, as one thread knows it.
+pub struct Place {
+    /// What is invoked.
+    pub sides: [Tally; 2],
+    /// Strands that end there: with the fork, with its first side and with its second one.
+    pub habits: [Habit; 3],
+}
+
+impl Place {
+    const fn new(sides: [Tally; 2]) -> Self {
+        Self { sides, habits: [const { Habit::new() }; 3] }
+    }
+}
+
 /// A fork of light tasks that was looked up.
 pub(super) struct LightFork {
     key: Cell<ForkKey>,
-    sides: Cell<&'static [Tally; 2]>,
+    place: Cell<&'static Place>,
 }
 
 impl LightFork {
@@ -24,8 +39,8 @@ impl LightFork {
         const fn nothing() -> Tally {
             Tally::new(0, Entry { context: 0, top_site: false, top_caller: false })
         }
-        static NOTHING: [Tally; 2] = [nothing(), nothing()];
-        LightFork { key: Cell::new((0, 0, 0)), sides: Cell::new(&NOTHING) }
+        static NOTHING: Place = Place::new([nothing(), nothing()]);
+        LightFork { key: Cell::new((0, 0, 0)), place: Cell::new(&NOTHING) }
     }
 
     pub(super) fn forget(&self) {
@@ -34,33 +49,61 @@ impl LightFork {
 }
 
 impl Local {
-    /// As [`pause`](Self::pause), in [`Mode::Timed`]. The next strand that starts under the name `tag` on this thread starts
-    /// where this one ended.
+    /// The task that runs on this thread. A thread that the program started itself gets one of its own.
     #[inline(always)]
-    pub fn pause_timed(&self, tag: usize) -> *mut Running {
+    pub fn current(&self) -> *mut Running {
         let current = self.current.get();
-        if current.is_null() {
-            return self.adopt();
-        }
-        let cost = self.cost_timed(current, tag);
+        if current.is_null() { self.adopt() } else { current }
+    }
+
+    /// As [`pause`](Self::pause) of what [`current`](Self::current) said, in [`Mode::Timed`]. The next strand that starts
+    /// under the name `tag` on this thread starts where this one ended. Without a habit, the clock is read.
+    #[inline(always)]
+    pub fn pause_timed(&self, current: *mut Running, tag: usize, habit: Option<&Habit>) {
+        let cost = self.cost_timed(current, tag, habit);
         // SAFETY: as in `pause`.
         unsafe { &mut *current }.task.strand(cost);
-        current
     }
 
     /// What the strand of `current` costs that ends.
     #[inline(always)]
-    fn cost_timed(&self, current: *mut Running, tag: usize) -> u64 {
+    pub(super) fn cost_timed(&self, current: *mut Running, tag: usize, habit: Option<&Habit>) -> u64 {
         self.strand.set(0);
         self.tag.set(tag);
-        let now = clock::tsc();
+        self.cost_shared(habit, |habit| self.cost_read(current, habit))
+    }
+
+    /// What the strand that ends is charged, or what `read` says.
+    #[inline(always)]
+    pub(super) fn cost_shared(
+        &self,
+        habit: Option<&Habit>,
+        read: impl FnOnce(Option<&Habit>) -> u64,
+    ) -> u64 {
         // SAFETY: a word of this thread's, or one that is never written.
+        let calm = unsafe { self.calm.get().read_volatile() } != 0;
+        match habit.filter(|_| calm).and_then(|habit| self.sharing.charge(habit)) {
+            Some(cost) => cost,
+            None => read(habit),
+        }
+    }
+
+    /// The same by the clock.
+    #[inline(never)]
+    fn cost_read(&self, current: *mut Running, habit: Option<&Habit>) -> u64 {
+        let now = clock::tsc();
+        // After the clock: see `crate::clock`.
+        // SAFETY: as above.
         if unsafe { self.calm.get().read_volatile() } == 0 {
             return self.cost_closely(current);
         }
         let cost = now.wrapping_sub(self.begun.get()).wrapping_sub(self.hook.get());
         self.begun.set(now);
-        cost.cast_signed().max(0).cast_unsigned()
+        let cost = cost.cast_signed().max(0).cast_unsigned();
+        match habit {
+            Some(habit) => self.sharing.read(cost, habit),
+            None => self.sharing.settle(cost),
+        }
     }
 
     /// The same where something has happened: the thread was preempted, or got a signal, as for a sample.
@@ -69,6 +112,7 @@ impl Local {
     fn cost_closely(&self, current: *mut Running) -> u64 {
         let (cost, now) = self.clock.end(self.begun.get());
         self.begun.set(now);
+        let cost = self.sharing.settle(cost);
         // SAFETY: as in `pause`.
         let sampled = unsafe { (&raw const (*self.samples.get()).taken).read_volatile() };
         if sampled == 0 {
@@ -97,14 +141,22 @@ impl Local {
 
     #[cold]
     #[inline(never)]
-    fn begin_anew(&self) {
+    pub(super) fn begin_anew(&self) {
+        self.sharing.forget();
         self.begun.set(self.clock.begin());
     }
 
     /// The current task ends, on the thread of who waits for it, and directly after what came before it.
     #[inline(always)]
-    pub fn end_light(&self, running: &mut Running, tag: usize, tally: &Tally, out: &mut Light) {
-        let cost = self.cost_timed(running, tag);
+    pub fn end_light(
+        &self,
+        running: &mut Running,
+        tag: usize,
+        tally: &Tally,
+        habit: Option<&Habit>,
+        out: &mut Light,
+    ) {
+        let cost = self.cost_timed(running, tag, habit);
         self.current.set(core::ptr::null_mut());
         if !running.task.finish_light(cost, tally, self.heavy.get(), out) {
             self.end_heavy(&mut running.task, cost, out);
@@ -114,7 +166,7 @@ impl Local {
     #[cold]
     #[inline(never)]
     fn end_heavy(&self, task: &mut Task, cost: u64, out: &mut Light) {
-        task.strand(cost);
+        task.strand(cost + self.left_over());
         let mut outcome = Outcome::default();
         self.end(task, &mut outcome);
         *out = outcome.into();
@@ -125,7 +177,7 @@ impl Local {
     #[cold]
     #[inline(never)]
     pub fn end_stolen(&self, running: &mut Running, tag: usize, out: &mut Light) {
-        let cost = self.cost_timed(running, tag);
+        let cost = self.cost_timed(running, tag, None);
         running.task.strand(cost);
         let outcome: Outcome = self.end_apart(&mut running.task).into();
         self.count_forks(1);
@@ -136,39 +188,59 @@ impl Local {
     /// The children of a task that waits have ended: see [`Task::join_light`].
     #[inline(always)]
     pub fn join_light(&self, task: &mut Task, sides: (&mut Light, &mut Light), tallies: &[Tally; 2]) {
+        // What was charged is settled before it takes long.
+        let mut left_over = 0;
+        let scale = || {
+            left_over = self.left_over();
+            scale()
+        };
         if task.join_light(sides, tallies, self.burden.get(), scale, self.arena()) {
+            task.strand(left_over);
             self.begin_anew(); // what this took is ours
         }
     }
 
-    /// The two sides of the fork of that key, if that was the last one that was looked up.
-    #[inline(always)]
-    pub fn last_sides(&self, key: ForkKey) -> Option<&'static [Tally; 2]> {
-        (self.last.key.get() == key).then(|| self.last.sides.get())
+    /// What has passed since the clock was read, beyond what strands were charged.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn left_over(&self) -> u64 {
+        if !self.sharing.is_open() {
+            return 0;
+        }
+        let (cost, now) = self.clock.end(self.begun.get());
+        self.begun.set(now);
+        self.sharing.settle(cost)
     }
 
-    /// The two sides of the fork of that key, looked up before or found: a site and what it means to invoke it here.
-    pub fn sides(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static [Tally; 2] {
+    /// The place of that key, if that was the last one that was looked up.
+    #[inline(always)]
+    pub fn last_place(&self, key: ForkKey) -> Option<&'static Place> {
+        (self.last.key.get() == key).then(|| self.last.place.get())
+    }
+
+    /// The place of that key, looked up before or found: for each side a site and what it means to invoke it here.
+    pub fn place(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static Place {
         let slot = &self.light[(key.0 >> 3 ^ key.1 ^ (key.2 as usize).wrapping_mul(7)) % FORK_SLOTS];
-        let sides = if slot.key.get() == key { slot.sides.get() } else { self.new_sides(key, find) };
+        let place = if slot.key.get() == key { slot.place.get() } else { self.new_place(key, find) };
         for slot in [slot, &self.last] {
             slot.key.set(key);
-            slot.sides.set(sides);
+            slot.place.set(place);
         }
-        sides
+        place
     }
 
     #[cold]
     #[inline(never)]
-    fn new_sides(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static [Tally; 2] {
+    fn new_place(&self, key: ForkKey, find: impl FnOnce() -> [(Site, Entry); 2]) -> &'static Place {
         self.refresh();
-        let known = || self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sides) = known().get(&key) {
-            return sides;
+        let known = || self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = known().get(&key) {
+            return place;
         }
         // Sums that outlive their thread, as its books do.
-        let sides = Box::leak(Box::new(find().map(|(site, entry)| Tally::new(site, entry))));
-        known().insert(key, sides);
-        sides
+        let sides = find().map(|(site, entry)| Tally::new(site, entry));
+        let place = Box::leak(Box::new(Place::new(sides)));
+        known().insert(key, place);
+        place
     }
 }

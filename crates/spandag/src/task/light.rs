@@ -146,7 +146,7 @@ impl Task {
         (a, b): (&mut Light, &mut Light),
         tallies: &[Tally; 2],
         burden: Cost,
-        scale: impl Fn() -> Scale,
+        mut scale: impl FnMut() -> Scale,
         arena: &mut Arena,
     ) -> bool {
         if !(a.is_light() && b.is_light() && self.line.is_light()) {
