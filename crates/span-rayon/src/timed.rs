@@ -1,6 +1,6 @@
 //! `join` where call sites are asked for, in time and in one run: what most runs are, and the one that must cost little.
 //!
-//! As in [`join`](crate::join), and with the same three readings of the clock. What is less: nobody compares strands or
+//! As in [`join`](crate::join), and with the same three readings of the clock, which short strands share. What is less: nobody compares strands or
 //! counts instructions, so nothing asks whether; the two sides share one description of the fork; and a side that ran on its parent's thread, without a scope, leaves five numbers behind
 //! ([`Light`]).
 
@@ -8,7 +8,7 @@ use crate::join::{Home, Unwound, Waiting};
 use crate::sides::Run;
 use crate::site;
 use core::cell::UnsafeCell;
-use core::mem::forget;
+use core::mem::{MaybeUninit, forget};
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, Ordering};
 use span_rt::Local;
@@ -25,7 +25,8 @@ pub struct Fork {
     tag: usize,
     /// Where both start.
     start: (Cost, Cost),
-    out: [UnsafeCell<Light>; 2],
+    /// Written by each side when it ends; if one unwinds, nobody looks at them.
+    out: [UnsafeCell<MaybeUninit<Light>>; 2],
     /// A side runs elsewhere, or out of order: what follows the first one may be waiting.
     apart: AtomicBool,
 }
@@ -132,7 +133,7 @@ fn fork_at<R>(
     let waiting = Waiting(parent);
     // SAFETY: this thread's own; its children only start below.
     let last = last(here, unsafe { waiting.task() });
-    here.pause_timed(parent, tag, last.map(|(place, _)| &place.habits[0]));
+    here.pause_timed(tag, last.map(|(place, _)| &place.habits[0]));
     // SAFETY: as above.
     let running = unsafe { waiting.task() };
     let (place, kind) = match last {
@@ -140,18 +141,16 @@ fn fork_at<R>(
         None => find(here, running),
     };
     let start = running.task.place();
-    let out = [UnsafeCell::new(Light::new()), UnsafeCell::new(Light::new())];
+    let out = [const { UnsafeCell::new(MaybeUninit::uninit()) }; 2];
     let fork = Fork { home: Home(here), place, kind, tag, start, out, apart: AtomicBool::new(false) };
     let unwound = Unwound(parent);
     let results = join(&fork);
     forget(unwound);
-    // SAFETY: both have returned: nobody else has these.
-    let [a, b] = fork.out.each_ref().map(|out| unsafe { &mut *out.get() });
+    // SAFETY: both have returned: they were written, and nobody else has them.
+    let [a, b] = fork.out.each_ref().map(|out| unsafe { (*out.get()).assume_init_mut() });
     // SAFETY: the children have ended; this frame's task is this thread's again.
     let running = unsafe { &mut *parent };
     here.join_light(&mut running.task, (a, b), &place.sides);
-    // Nothing is left in it.
-    forget(fork);
     here.resume_timed(parent, running.base, tag + 2);
     results
 }

@@ -6,8 +6,8 @@
 
 mod timed;
 
-pub use timed::{ForkKey, Place};
 use timed::LightFork;
+pub use timed::{ForkKey, Place};
 
 use crate::calls::{self, Call, CallLog, Event, Suspended};
 use crate::clock::{self, Clock};

@@ -85,6 +85,20 @@ impl Arena {
         self.nodes.truncate(len);
     }
 
+    /// The next one will find room.
+    #[inline(always)]
+    pub fn make_room(&mut self) {
+        if self.nodes.len() == self.nodes.capacity() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.nodes.reserve(NODES_MAX);
+    }
+
     /// A chain of one.
     #[inline]
     pub fn push(&mut self, node: Node) -> Link {

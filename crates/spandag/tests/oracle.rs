@@ -107,11 +107,8 @@ impl Pool {
 
     /// A side of a join whose sides are taken to be light, unless they are not.
     fn finish_light(&mut self, mut task: Task, tally: &Tally) -> Light {
-        let mut out = Light::default();
-        if self.random.below(4) > 0 && task.finish_light(0, tally, self.heavy, &mut out) {
-            return out;
-        }
-        self.finish(task).into()
+        let light = (self.random.below(4) > 0).then(|| task.finish_light(0, tally, self.heavy)).flatten();
+        light.unwrap_or_else(|| self.finish(task).into())
     }
 
     fn finish_apart(&mut self, mut task: Task) -> Spawned {

@@ -7,6 +7,7 @@ use super::{FORK_SLOTS, Local, Running, scale};
 use crate::share::Habit;
 use crate::{clock, samples};
 use core::cell::Cell;
+use core::mem::MaybeUninit;
 use spandag::task::{Light, Outcome, Tally, Task};
 use spandag::{Context, Entry, Site};
 use std::sync::PoisonError;
@@ -56,10 +57,12 @@ impl Local {
         if current.is_null() { self.adopt() } else { current }
     }
 
-    /// As [`pause`](Self::pause) of what [`current`](Self::current) said, in [`Mode::Timed`]. The next strand that starts
-    /// under the name `tag` on this thread starts where this one ended. Without a habit, the clock is read.
+    /// As [`pause`](Self::pause), in [`Mode::Timed`], where [`current`](Self::current) has said that there is a task. The
+    /// next strand that starts under the name `tag` on this thread starts where this one ended. Without a habit, the
+    /// clock is read.
     #[inline(always)]
-    pub fn pause_timed(&self, current: *mut Running, tag: usize, habit: Option<&Habit>) {
+    pub fn pause_timed(&self, tag: usize, habit: Option<&Habit>) {
+        let current = self.current.get();
         let cost = self.cost_timed(current, tag, habit);
         // SAFETY: as in `pause`.
         unsafe { &mut *current }.task.strand(cost);
@@ -75,11 +78,7 @@ impl Local {
 
     /// What the strand that ends is charged, or what `read` says.
     #[inline(always)]
-    pub(super) fn cost_shared(
-        &self,
-        habit: Option<&Habit>,
-        read: impl FnOnce(Option<&Habit>) -> u64,
-    ) -> u64 {
+    pub(super) fn cost_shared(&self, habit: Option<&Habit>, read: impl FnOnce(Option<&Habit>) -> u64) -> u64 {
         // SAFETY: a word of this thread's, or one that is never written.
         let calm = unsafe { self.calm.get().read_volatile() } != 0;
         match habit.filter(|_| calm).and_then(|habit| self.sharing.charge(habit)) {
@@ -134,7 +133,6 @@ impl Local {
         if !follows {
             self.begin_anew();
         }
-        self.tag.set(0);
         self.strand.set(base as u64);
         follows
     }
@@ -154,34 +152,35 @@ impl Local {
         tag: usize,
         tally: &Tally,
         habit: Option<&Habit>,
-        out: &mut Light,
+        out: &mut MaybeUninit<Light>,
     ) {
         let cost = self.cost_timed(running, tag, habit);
         self.current.set(core::ptr::null_mut());
-        if !running.task.finish_light(cost, tally, self.heavy.get(), out) {
-            self.end_heavy(&mut running.task, cost, out);
+        match running.task.finish_light(cost, tally, self.heavy.get()) {
+            Some(light) => _ = out.write(light),
+            None => self.end_heavy(&mut running.task, cost, out),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_heavy(&self, task: &mut Task, cost: u64, out: &mut Light) {
+    fn end_heavy(&self, task: &mut Task, cost: u64, out: &mut MaybeUninit<Light>) {
         task.strand(cost + self.left_over());
         let mut outcome = Outcome::default();
         self.end(task, &mut outcome);
-        *out = outcome.into();
+        out.write(outcome.into());
         self.begin_anew(); // what this took is ours
     }
 
     /// The current task ends, wherever it was started.
     #[cold]
     #[inline(never)]
-    pub fn end_stolen(&self, running: &mut Running, tag: usize, out: &mut Light) {
+    pub fn end_stolen(&self, running: &mut Running, tag: usize, out: &mut MaybeUninit<Light>) {
         let cost = self.cost_timed(running, tag, None);
         running.task.strand(cost);
         let outcome: Outcome = self.end_apart(&mut running.task).into();
         self.count_forks(1);
-        *out = outcome.into();
+        out.write(outcome.into());
         self.begin_anew(); // as above
     }
 

@@ -24,6 +24,7 @@ pub struct Tally {
     pub site: Site,
     /// In which context.
     pub entry: Entry,
+    is_top: bool,
     count: AtomicU64,
     own: AtomicU64,
     work: AtomicU64,
@@ -34,7 +35,8 @@ impl Tally {
     /// Nothing has ended.
     pub const fn new(site: Site, entry: Entry) -> Self {
         let [count, own, work, span] = [const { AtomicU64::new(0) }; 4];
-        Self { site, entry, count, own, work, span }
+        let is_top = entry.top_site || entry.top_caller;
+        Self { site, entry, is_top, count, own, work, span }
     }
 
     #[inline(always)]
@@ -45,8 +47,11 @@ impl Tally {
         };
         add(&self.count, 1);
         add(&self.own, own);
-        add(&self.work, work);
-        add(&self.span, span);
+        // Nobody asks for the others inside of another invocation of the site.
+        if self.is_top {
+            add(&self.work, work);
+            add(&self.span, span);
+        }
     }
 
     /// Adds it all to a worker's books.
@@ -78,24 +83,13 @@ pub struct Light {
     outcome: Option<Box<Outcome>>,
 }
 
-impl Default for Light {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl From<Outcome> for Light {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome: Some(Box::new(outcome)), ..Self::default() }
+        Self { work: 0, burdened: 0, span: 0, own: 0, tail: NONE, outcome: Some(Box::new(outcome)) }
     }
 }
 
 impl Light {
-    /// Of a side that has not ended.
-    pub const fn new() -> Self {
-        Self { work: 0, burdened: 0, span: 0, own: 0, tail: NONE, outcome: None }
-    }
-
     #[inline(always)]
     fn is_light(&self) -> bool {
         self.outcome.is_none()
@@ -119,23 +113,18 @@ impl Light {
 }
 
 impl Task {
-    /// The task ends with a strand of that cost, on the thread of who waits for it, if it is light: whether it was. Else
-    /// nothing has happened, and it is to [`finish`](Task::finish).
+    /// The task ends with a strand of that cost, on the thread of who waits for it, if it is light. Else nothing has
+    /// happened, and it is to [`finish`](Task::finish).
     #[inline(always)]
-    pub fn finish_light(&mut self, cost: Cost, tally: &Tally, heavy: Cost, out: &mut Light) -> bool {
+    pub fn finish_light(&mut self, cost: Cost, tally: &Tally, heavy: Cost) -> Option<Light> {
         let (own, span) = (self.line.local() + cost, self.line.span() + cost);
         if self.cut.is_some() || self.local != 0 || span >= heavy || !self.line.is_light() {
-            return false;
+            return None;
         }
         let work = self.work + own;
         tally.add(own, work, span);
         let burdened = self.burdened + own;
-        out.work = work;
-        out.burdened = burdened;
-        out.span = span;
-        out.own = own;
-        out.tail = self.line.tail();
-        true
+        Some(Light { work, burdened, span, own, tail: self.line.tail(), outcome: None })
     }
 
     /// Waits for two children that started here, whose tallies these are. What they left is read where it was written, word by
@@ -156,8 +145,10 @@ impl Task {
         self.work += a.work + b.work;
         self.burdened += a.burdened.max(b.burdened) + burden;
         let (longer, tally) = if b.span > a.span { (b, &tallies[1]) } else { (a, &tallies[0]) };
+        // Room first: what is written then goes where it stays.
+        arena.make_room();
         self.line.end_with(longer.node(tally), longer.span, arena);
-        let full = arena.len() > self.floor.saturating_add(NODES_MAX);
+        let full = arena.len().wrapping_sub(self.floor) > NODES_MAX;
         if full {
             self.fold(scale(), arena);
         }
