@@ -12,19 +12,17 @@ use core::mem::{MaybeUninit, forget};
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, Ordering};
 use span_rt::Local;
-use span_rt::local::{Place, Running};
-use spandag::task::{Light, Task};
-use spandag::{Cost, Entry, ROOT};
+use span_rt::local::{Fresh, Place, Running};
+use spandag::task::Light;
+use spandag::{Entry, ROOT};
 
 /// A fork, as its sides see it.
 pub struct Fork {
     home: Home,
     place: &'static Place,
-    kind: (usize, usize),
+    fresh: Fresh,
     /// The first strand starts where one of this name ended; the others have the next names.
     tag: usize,
-    /// Where both start.
-    start: (Cost, Cost),
     /// Written by each side when it ends; if one unwinds, nobody looks at them.
     out: [UnsafeCell<MaybeUninit<Light>>; 2],
     /// A side runs elsewhere, or out of order: what follows the first one may be waiting.
@@ -60,13 +58,10 @@ impl Fork {
     fn side<const SIDE: usize, R>(&self, f: impl FnOnce() -> R) -> R {
         let here = Local::here();
         let tally = &self.place.sides[SIDE];
-        let mut running = Running::new(Task::at(tally.site, tally.entry, self.start), 0, self.kind);
-        let base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
-        running.base = base;
-        running.task.on(here.arena());
+        let mut running = MaybeUninit::uninit();
         let at_home = core::ptr::eq(here, self.home.0);
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
-        let direct = here.resume_timed(&raw mut running, base, self.tag + SIDE) & at_home;
+        let direct = here.start_timed(&mut running, self.tag + SIDE, &self.fresh, tally) & at_home;
         if !direct {
             self.apart.store(true, Ordering::Relaxed);
         }
@@ -84,8 +79,6 @@ impl Fork {
         } else {
             here.end_stolen(&mut running, tag, out);
         }
-        // Nothing is left in it.
-        forget(running);
         result
     }
 }
@@ -140,9 +133,9 @@ fn fork_at<R>(
         Some(found) => found,
         None => find(here, running),
     };
-    let start = running.task.place();
     let out = [const { UnsafeCell::new(MaybeUninit::uninit()) }; 2];
-    let fork = Fork { home: Home(here), place, kind, tag, start, out, apart: AtomicBool::new(false) };
+    let fresh = Fresh { start: running.task.place(), kind };
+    let fork = Fork { home: Home(here), place, fresh, tag, out, apart: AtomicBool::new(false) };
     let unwound = Unwound(parent);
     let results = join(&fork);
     forget(unwound);

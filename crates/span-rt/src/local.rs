@@ -7,7 +7,7 @@
 mod timed;
 
 use timed::LightFork;
-pub use timed::{ForkKey, Place};
+pub use timed::{ForkKey, Fresh, Place};
 
 use crate::calls::{self, Call, CallLog, Event, Suspended};
 use crate::clock::{self, Clock};
@@ -17,7 +17,7 @@ use crate::share::{Habit, Sharing};
 use crate::{repeat, sites, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
-use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Task};
+use spandag::task::{Books, Gather, Opened, Outcome, Spawned, Tally, Task};
 use spandag::{Arena, Context, Entry, Scale, Site};
 use std::collections::HashMap;
 use std::sync::{Mutex, Once, PoisonError};
@@ -75,6 +75,9 @@ impl Running {
 #[repr(C)]
 pub struct Local {
     current: Cell<*mut Running>,
+    /// If not null, the current task has not been made yet, and this is what of.
+    fresh: Cell<*const Fresh>,
+    fresh_tally: Cell<*const Tally>,
     begun: Cell<u64>,
     /// When the last task ended on this thread, and whose child it was: the next strand may start there.
     stamp: Cell<u64>,
@@ -232,6 +235,8 @@ impl Local {
         let mut local = Box::new(Local {
             clock: Clock::new(),
             current: Cell::new(core::ptr::null_mut()),
+            fresh: Cell::new(core::ptr::null()),
+            fresh_tally: Cell::new(core::ptr::null()),
             begun: Cell::new(0),
             stamp: Cell::new(0),
             tag: Cell::new(0),
@@ -303,6 +308,9 @@ impl Local {
 
     #[inline(always)]
     fn pause_as(&self, forks: bool) -> *mut Running {
+        if !self.fresh.get().is_null() {
+            self.make_now();
+        }
         let current = self.current.get();
         if current.is_null() {
             return self.adopt();
@@ -673,6 +681,7 @@ impl Local {
     /// No task runs on this thread until one is resumed.
     #[inline]
     pub fn leave(&self) {
+        self.fresh.set(core::ptr::null());
         self.current.set(core::ptr::null_mut());
     }
 

@@ -9,11 +9,19 @@ use crate::{clock, samples};
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use spandag::task::{Light, Outcome, Tally, Task};
-use spandag::{Context, Entry, Site};
+use spandag::{Context, Cost, Entry, Site};
 use std::sync::PoisonError;
 
 /// What tells forks apart: what was forked, in which context.
 pub type ForkKey = (usize, usize, Context);
+
+/// What a side of a fork is made of when it turns out to be needed: most end without having forked or been sampled.
+pub struct Fresh {
+    /// Where it starts on the program's path.
+    pub start: (Cost, Cost),
+    /// What kind of operation it belongs to.
+    pub kind: (usize, usize),
+}
 
 /// A place that forks light tasks, in one context, as one thread knows it.
 pub struct Place {
@@ -53,8 +61,48 @@ impl Local {
     /// The task that runs on this thread. A thread that the program started itself gets one of its own.
     #[inline(always)]
     pub fn current(&self) -> *mut Running {
+        if !self.fresh.get().is_null() {
+            self.make();
+        }
         let current = self.current.get();
         if current.is_null() { self.adopt() } else { current }
+    }
+
+    /// A task starts that follows on what came before it, as said by [`pause_timed`](Self::pause_timed), if that is so. It
+    /// is made in `running` when somebody asks for it, out of what stays where it is until then.
+    #[inline(always)]
+    pub fn start_timed(
+        &self,
+        running: &mut MaybeUninit<Running>,
+        tag: usize,
+        fresh: &Fresh,
+        tally: &'static Tally,
+    ) -> bool {
+        let base = core::ptr::from_ref(running) as usize + size_of::<Running>();
+        let follows = self.resume_timed(running.as_mut_ptr(), base, tag);
+        self.fresh_tally.set(tally);
+        self.fresh.set(fresh);
+        follows
+    }
+
+    /// Makes the current task.
+    #[inline(always)]
+    pub(super) fn make(&self) {
+        let current = self.current.get();
+        // SAFETY: see `start_timed`: both are there as long as the task has not ended, and this is not null.
+        let (fresh, tally) = unsafe { (&*self.fresh.get(), &*self.fresh_tally.get()) };
+        let base = current as usize + size_of::<Running>();
+        let mut running = Running::new(Task::at(tally.site, tally.entry, fresh.start), base, fresh.kind);
+        running.task.on(self.arena());
+        // SAFETY: a place for it, which nobody has written to.
+        unsafe { current.write(running) };
+        self.fresh.set(core::ptr::null());
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn make_now(&self) {
+        self.make();
     }
 
     /// As [`pause`](Self::pause), in [`Mode::Timed`], where [`current`](Self::current) has said that there is a task. The
@@ -118,6 +166,9 @@ impl Local {
             return cost;
         }
         let cost = cost.saturating_sub(sampled * samples::cost());
+        if !self.fresh.get().is_null() {
+            self.make_now();
+        }
         // SAFETY: as in `pause`.
         let running = unsafe { &mut *current };
         running.task.strand(cost);
@@ -144,21 +195,33 @@ impl Local {
         self.begun.set(self.clock.begin());
     }
 
-    /// The current task ends, on the thread of who waits for it, and directly after what came before it.
+    /// The task that [started](Self::start_timed) in `running` ends, on the thread of who waits for it, and directly after
+    /// what came before it.
     #[inline(always)]
     pub fn end_light(
         &self,
-        running: &mut Running,
+        running: &mut MaybeUninit<Running>,
         tag: usize,
         tally: &Tally,
         habit: Option<&Habit>,
         out: &mut MaybeUninit<Light>,
     ) {
-        let cost = self.cost_timed(running, tag, habit);
+        let cost = self.cost_timed(running.as_mut_ptr(), tag, habit);
+        if !self.fresh.get().is_null() {
+            if let Some(light) = Light::of_strand(cost, tally, self.heavy.get()) {
+                self.fresh.set(core::ptr::null());
+                self.current.set(core::ptr::null_mut());
+                out.write(light);
+                return;
+            }
+            self.make_now();
+        }
         self.current.set(core::ptr::null_mut());
-        match running.task.finish_light(cost, tally, self.heavy.get()) {
+        // SAFETY: it was made.
+        let task = unsafe { &mut running.assume_init_mut().task };
+        match task.finish_light(cost, tally, self.heavy.get()) {
             Some(light) => _ = out.write(light),
-            None => self.end_heavy(&mut running.task, cost, out),
+            None => self.end_heavy(task, cost, out),
         }
     }
 
@@ -175,8 +238,13 @@ impl Local {
     /// The current task ends, wherever it was started.
     #[cold]
     #[inline(never)]
-    pub fn end_stolen(&self, running: &mut Running, tag: usize, out: &mut MaybeUninit<Light>) {
-        let cost = self.cost_timed(running, tag, None);
+    pub fn end_stolen(&self, running: &mut MaybeUninit<Running>, tag: usize, out: &mut MaybeUninit<Light>) {
+        let cost = self.cost_timed(running.as_mut_ptr(), tag, None);
+        if !self.fresh.get().is_null() {
+            self.make_now();
+        }
+        // SAFETY: it was made.
+        let running = unsafe { running.assume_init_mut() };
         running.task.strand(cost);
         let outcome: Outcome = self.end_apart(&mut running.task).into();
         self.count_forks(1);

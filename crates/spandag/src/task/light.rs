@@ -90,6 +90,16 @@ impl From<Outcome> for Light {
 }
 
 impl Light {
+    /// A task that was nothing but a strand of that cost, if that is light.
+    #[inline(always)]
+    pub fn of_strand(cost: Cost, tally: &Tally, heavy: Cost) -> Option<Self> {
+        if cost >= heavy {
+            return None;
+        }
+        tally.add(cost, cost, cost);
+        Some(Self { work: cost, burdened: cost, span: cost, own: cost, tail: NONE, outcome: None })
+    }
+
     #[inline(always)]
     fn is_light(&self) -> bool {
         self.outcome.is_none()
