@@ -101,13 +101,17 @@ pub struct Step {
     pub strands: u64,
 }
 
-/// A native run with a number of processors.
+/// Native runs with a number of processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Measured {
     /// Processors that the program could use.
     pub processors: u64,
-    /// How long it took.
+    /// How long they took: the median.
     pub wall_ns: u64,
+    /// The shortest and the longest.
+    pub range_ns: (u64, u64),
+    /// How many there were; 0 if that is not known.
+    pub runs: u64,
 }
 
 /// What one run measured.

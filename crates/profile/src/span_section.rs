@@ -18,6 +18,8 @@ const NUMBERS: usize = 3;
 const PATH: usize = 4;
 const MEASURED: usize = 5;
 const SITES_TOTAL: usize = 6;
+/// How much native runs differed; not in older files.
+const SPREAD: usize = 7;
 const SITES: usize = 16;
 const FIRST_COLUMN: usize = 17;
 /// Texts, line, kind, 18 sums, 3 what-ifs.
@@ -27,7 +29,7 @@ const STEP_BYTES_MIN: usize = 4;
 const MEASURED_BYTES_MIN: usize = 2;
 
 fn known(tag: usize) -> bool {
-    (MODEL..=SITES_TOTAL).contains(&tag) || (SITES..TAGS).contains(&tag)
+    (MODEL..=SPREAD).contains(&tag) || (SITES..TAGS).contains(&tag)
 }
 
 /// What one section tells.
@@ -68,7 +70,7 @@ fn encode_part(span: &Span, sites: &[Site], first: bool) -> Vec<u8> {
     for n in head(span) {
         varint::put(&mut numbers, n);
     }
-    let (mut path, mut measured) = (Vec::new(), Vec::new());
+    let [mut path, mut measured, mut spread] = [const { Vec::new() }; 3];
     let steps = if first { span.path.as_slice() } else { &[] };
     varint::put(&mut path, steps.len() as u64);
     for s in steps {
@@ -79,6 +81,7 @@ fn encode_part(span: &Span, sites: &[Site], first: bool) -> Vec<u8> {
     for m in runs {
         varint::put(&mut measured, m.processors);
         varint::put(&mut measured, m.wall_ns);
+        [m.range_ns.0, m.range_ns.1, m.runs].iter().for_each(|&n| varint::put(&mut spread, n));
     }
     let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::new());
     for s in sites {
@@ -104,6 +107,7 @@ fn encode_part(span: &Span, sites: &[Site], first: bool) -> Vec<u8> {
     out.put(PATH as u64, &path);
     out.put(MEASURED as u64, &measured);
     out.put_number(SITES_TOTAL as u64, span.sites.len() as u64);
+    out.put(SPREAD as u64, &spread);
     out.put_number(SITES as u64, sites.len() as u64);
     for (i, column) in columns.iter().enumerate() {
         out.put((FIRST_COLUMN + i) as u64, column);
@@ -154,9 +158,16 @@ pub fn decode(payload: &[u8]) -> Decode<Part> {
     path.end()?;
     let mut measured = fields.get(MEASURED)?;
     for _ in 0..measured.count(MEASURED_BYTES_MIN)? {
-        span.measured.push(Measured { processors: measured.get()?, wall_ns: measured.get()? });
+        let (processors, wall_ns) = (measured.get()?, measured.get()?);
+        span.measured.push(Measured { processors, wall_ns, range_ns: (wall_ns, wall_ns), runs: 0 });
     }
     measured.end()?;
+    if let Ok(mut spread) = fields.get(SPREAD) {
+        for m in &mut span.measured {
+            (m.range_ns, m.runs) = ((spread.get()?, spread.get()?), spread.get()?);
+        }
+        spread.end()?;
+    }
     span.sites = get_sites(&fields)?;
     Ok(Part { span, sites_total: fields.number(SITES_TOTAL)?, unknown_fields: fields.unknown() })
 }
@@ -237,7 +248,7 @@ mod tests {
             repaired: 8,
             sites: (0..SITES_PER_SECTION as u32 + 3).map(site).collect(),
             path: vec![Step { site: 1, span: 2, own: 1, strands: 9 }],
-            measured: vec![Measured { processors: 2, wall_ns: 77 }],
+            measured: vec![Measured { processors: 2, wall_ns: 77, range_ns: (70, 90), runs: 5 }],
         };
         let payloads = encode(&span);
         assert_eq!(payloads.len(), 2);

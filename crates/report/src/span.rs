@@ -34,7 +34,10 @@ pub fn json(run: &Run, span: &Span) -> Value {
         })).collect::<Vec<_>>(),
         "measured": span.measured.iter().map(|m| json!({
             "processors": m.processors, "wall_ns": m.wall_ns,
+            "wall_ns_least": m.range_ns.0, "wall_ns_most": m.range_ns.1, "runs": m.runs,
             "speedup": measured_speedup(span, m.wall_ns),
+            "speedup_least": measured_speedup(span, m.range_ns.1),
+            "speedup_most": measured_speedup(span, m.range_ns.0),
         })).collect::<Vec<_>>(),
         "sites": analysis::ranked(span).into_iter().map(|s| site(span, s)).collect::<Vec<_>>(),
         "critical_path": span.path.iter().map(|step| {
@@ -145,8 +148,18 @@ pub fn terminal(run: &Run, span: &Span) -> String {
         out.push_str("\nprocessors   at least   at most   measured\n");
         for b in analysis::bounds(span).iter().filter(|b| b.processors <= 64) {
             let measured = span.measured.iter().find(|m| m.processors == b.processors);
-            let measured = measured.and_then(|m| measured_speedup(span, m.wall_ns));
-            let measured = measured.map_or(String::new(), |s| format!("{s:>8.2}"));
+            let measured = measured.and_then(|m| {
+                let speedup = |wall_ns| measured_speedup(span, wall_ns);
+                let median = format!("{:>8.2}", speedup(m.wall_ns)?);
+                let (most, least) = (speedup(m.range_ns.0)?, speedup(m.range_ns.1)?);
+                let runs = m.runs;
+                Some(if runs > 1 {
+                    format!("{median} ({least:.2} to {most:.2}, {runs} runs)")
+                } else {
+                    median
+                })
+            });
+            let measured = measured.unwrap_or_default();
             let line = format!("{:>10}   {:>8.2}   {:>7.2}   {measured}", b.processors, b.lower, b.upper);
             out.push_str(&format!("{}\n", line.trim_end()));
         }

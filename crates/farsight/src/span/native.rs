@@ -43,24 +43,38 @@ impl Native {
         Native { command: std::iter::once(program.into_os_string()).chain(own.iter().cloned()).collect() }
     }
 
-    /// The shortest of three runs with each number of processors.
+    /// Runs with each number of processors, by turns: what else the machine does then meets all of them alike.
     pub fn measure(&self, processors: &[u32], problems: &mut Vec<String>) -> Vec<Measured> {
-        let mut measured = Vec::new();
-        for &n in processors {
-            let env: Vec<_> = workers(n).into_iter().collect();
-            let mut best: Option<u64> = None;
-            for _ in 0..3 {
+        let mut processors = processors.to_vec();
+        processors.sort_unstable();
+        processors.dedup();
+        let mut walls = vec![Vec::new(); processors.len()];
+        for _ in 0..ROUNDS {
+            for (walls, &n) in walls.iter_mut().zip(&processors) {
+                let env: Vec<_> = workers(n).into_iter().collect();
                 match launch::plain::run(&self.command, &env) {
-                    Ok(usage) => best = Some(best.map_or(usage.wall_ns, |b| b.min(usage.wall_ns))),
+                    Ok(usage) => walls.push(usage.wall_ns),
                     Err(e) => problems.push(format!("cannot measure with {n} processors: {e}")),
                 }
             }
-            measured.extend(best.map(|wall_ns| Measured { processors: n.into(), wall_ns }));
         }
-        measured.sort_by_key(|m| m.processors);
-        measured.dedup_by_key(|m| m.processors);
-        measured
+        problems.dedup();
+        processors.iter().zip(walls).filter_map(|(&n, walls)| of(n, walls)).collect()
     }
+}
+
+/// Runs with each number of processors.
+const ROUNDS: usize = 5;
+
+/// What the runs with `processors` took.
+fn of(processors: u32, mut walls: Vec<u64>) -> Option<Measured> {
+    walls.sort_unstable();
+    Some(Measured {
+        processors: processors.into(),
+        wall_ns: *walls.get(walls.len() / 2)?,
+        range_ns: (*walls.first()?, *walls.last()?),
+        runs: walls.len() as u64,
+    })
 }
 
 /// Cargo's words and those of the program, which are behind the first `--`.
@@ -103,6 +117,13 @@ fn build(cargo: &[OsString], profiled: &Path, target: &Path) -> Result<PathBuf, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_median_counts() {
+        let m = of(2, vec![50, 900, 40, 60, 55]).unwrap();
+        assert_eq!((m.wall_ns, m.range_ns, m.runs), (55, (40, 900), 5));
+        assert_eq!(of(2, Vec::new()), None);
+    }
 
     #[test]
     fn cargo_builds_what_it_would_run() {

@@ -86,8 +86,8 @@ const SPEEDUPS: &[(&str, &[&str])] = &[
 
 pub fn speedup(bench: &Bench, args: &Args) -> Result<()> {
     println!(
-        "\n{:<20}{:>10}{:>10}{:>10}{:>10}{:>10}",
-        "two processors", "at least", "measured", "at most", "machine", "relative"
+        "\n{:<20}{:>10}{:>10}{:>12}{:>10}{:>10}{:>10}",
+        "two processors", "at least", "measured", "of 5 runs", "at most", "machine", "relative"
     );
     for (binary, arguments) in SPEEDUPS.iter().filter(|s| args.wants(s.0)) {
         let mode = ["span", "--whole", "--measure", "1,2"];
@@ -111,7 +111,11 @@ pub fn speedup(bench: &Bench, args: &Args) -> Result<()> {
             (false, true) => "  OUTSIDE, relative to the machine within",
             (false, false) => "  OUTSIDE",
         };
-        println!("{name:<20}{low:>10.2}{measured:>10.2}{high:>10.2}{machine:>10.2}{relative:>10.2}{note}");
+        let [least, most] = ["speedup_least", "speedup_most"].map(|k| of("measured", k).unwrap_or(f64::NAN));
+        let range = format!("{least:.2}–{most:.2}");
+        println!(
+            "{name:<20}{low:>10.2}{measured:>10.2}{range:>12}{high:>10.2}{machine:>10.2}{relative:>10.2}{note}"
+        );
     }
     Ok(())
 }

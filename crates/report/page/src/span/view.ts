@@ -226,7 +226,7 @@ class SpanView implements View {
       { label: "at least", y: processors.map((p) => at(d.bounds, p)?.[1] ?? null), color: "--c2", line: "straight", dash: [6, 3], title: "Work / (work/P + 1.7 (1 − 1/P) burdened span): what a work-stealing scheduler should reach" },
     ];
     if (d.measured.some((m) => m[2] !== null)) {
-      series.push({ label: "measured", y: processors.map((p) => at(d.measured, p)?.[2] ?? null), color: "--c3", marker: "diamond", title: "Native runs, the shortest of three each" });
+      series.push({ label: "measured", y: processors.map((p) => at(d.measured, p)?.[2] ?? null), color: "--c3", marker: "diamond", title: "Native runs by turns, the median of each" });
     }
     this.chart = new Chart({ label: "Speedup by number of processors", x: processors, series, logX: true, logY: true, xLabel: "processors", yLabel: "speedup", height: 360 });
     return [
