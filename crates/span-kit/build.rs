@@ -56,6 +56,11 @@ fn library(here: &Path, out: &Path) {
             .arg(&built)
             .arg("-L")
             .arg(&built);
+        // Hooks are a handful of functions of three crates: as one they need fewer calls and registers.
+        rustc.arg("-Ccodegen-units=1");
+        if kind == "cdylib" {
+            rustc.arg("-Clto=fat");
+        }
         for e in externs {
             rustc.arg("--extern").arg(format!("{e}={}", built.join(format!("lib{e}.rlib")).display()));
         }
