@@ -45,14 +45,25 @@ fn instructions_are_the_same_in_every_run() {
 
 #[test]
 fn what_is_counted_is_what_the_serial_elision_executes() {
+    for compiler in ["gcc", "clang"] {
+        if std::process::Command::new(compiler).arg("--version").output().is_err() {
+            eprintln!("skipped: no {compiler}");
+            continue;
+        }
+        counted_as_executed(compiler);
+    }
+}
+
+fn counted_as_executed(compiler: &str) {
     let folder = Folder::new();
     let source = format!("{}/../../test-programs/span/silent.c", env!("CARGO_MANIFEST_DIR"));
     let headers = format!("-I{}/../span-c/include", env!("CARGO_MANIFEST_DIR"));
     // Cilk cannot inline what it spawns, and has no tail calls where it must wait.
     let options = ["-O2", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-o"];
     let [program, elision] = ["program", "elision"].map(|name| folder.path(name).display().to_string());
-    folder.run(&[&["cc"], &options[..], &[&program, &source]].concat()).exits(0);
-    let built = std::process::Command::new("cc").args(options).args([&elision, &headers, &source]).status();
+    folder.run_with(&[("CC", compiler)], &[&["cc"], &options[..], &[&program, &source]].concat()).exits(0);
+    let built =
+        std::process::Command::new(compiler).args(options).args([&elision, &headers, &source]).status();
     assert!(built.is_ok_and(|s| s.success()));
     // fib(17) and fib(20): all else is the same in both.
     let executed = ["r", "u"].map(|n| {
@@ -70,7 +81,7 @@ fn what_is_counted_is_what_the_serial_elision_executes() {
             let document = profile(&folder, &flags, &[&program, n]);
             document["work"].as_i64().expect("a number")
         });
-        assert_eq!(counted[1] - counted[0], executed[1] - executed[0], "{whole:?}: {counted:?}");
+        assert_eq!(counted[1] - counted[0], executed[1] - executed[0], "{compiler} {whole:?}: {counted:?}");
     }
 }
 
