@@ -74,7 +74,7 @@ pub(crate) fn run_task(task: Task, f: impl FnOnce(), done: impl FnOnce(spandag::
     }
     let mark = 0u64;
     let base = core::ptr::from_ref(&mark) as usize;
-    let mut running = Box::new(Running::new(task, base, (0, 0)));
+    let mut running = Box::new(Running::followed(task, base));
     let here = Local::here();
     running.task.on(here.arena());
     let current = &raw mut *running;

@@ -125,8 +125,15 @@ fn fork_at<R>(
     let parent = here.current();
     let waiting = Waiting(parent);
     // SAFETY: this thread's own; its children only start below.
-    let last = last(here, unsafe { waiting.task() });
-    here.pause_timed(tag, last.map(|(place, _)| &place.habits[0]));
+    let running = unsafe { waiting.task() };
+    let last = if running.is_followed {
+        here.pause_followed(tag);
+        None // where it is now depends on the calls that it is in
+    } else {
+        let last = last(here, running);
+        here.pause_timed(tag, last.map(|(place, _)| &place.habits[0]));
+        last
+    };
     // SAFETY: as above.
     let running = unsafe { waiting.task() };
     let (place, kind) = match last {
@@ -144,6 +151,6 @@ fn fork_at<R>(
     // SAFETY: the children have ended; this frame's task is this thread's again.
     let running = unsafe { &mut *parent };
     here.join_light(&mut running.task, (a, b), &place.sides);
-    here.resume_timed(parent, running.base, tag + 2);
+    here.resume_timed(parent, here.strand_base(running), tag + 2);
     results
 }

@@ -127,6 +127,15 @@ pub fn name(function: u64) -> Option<String> {
     functions()?.names.get(function as usize).cloned()
 }
 
+/// The function that an address lies in, by its place in the table, if it is one of the program's own.
+pub fn function_of(address: u64) -> Option<u64> {
+    let table = table()?;
+    let at = table.partition_point(|f| f[0] <= address).checked_sub(1)?;
+    // The body of a task is none, and its end is a large number.
+    let end = table[at][1];
+    (address < end && end & BODY == 0).then_some(at as u64)
+}
+
 /// Where the executable lies.
 fn base() -> Option<u64> {
     let exe = std::env::current_exe().ok()?;
@@ -258,10 +267,15 @@ pub fn add_up(calls: &[Call], mut enter: impl FnMut(Site) -> Entry, mut each: im
 
 /// The site of a call.
 pub fn site(call: &Call) -> Site {
-    sites::site(Key::Number(call.site << 1 | 1), || Place {
+    site_of(call.function, call.site)
+}
+
+/// The site of a call of a function, by its place in the table, from that place.
+pub fn site_of(function: u64, place: u64) -> Site {
+    sites::site(Key::Number(place << 1 | 1), || Place {
         kind: Kind::Call,
-        callee: name(call.function).unwrap_or_default(),
-        stack: vec![call.site],
+        callee: name(function).unwrap_or_default(),
+        stack: vec![place],
         ..Place::default()
     })
 }

@@ -4,6 +4,7 @@
 //! run on this stack inside a call to the parallel runtime, and whoever makes such a call writes the whole state
 //! again when it returns ([`Local::resume`]). So nothing needs to be saved per task, and stealing needs no care.
 
+mod follow;
 mod timed;
 
 use timed::LightFork;
@@ -37,7 +38,9 @@ pub struct Running {
     pub base: usize,
     /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
     pub kind: (usize, usize),
-    /// Where instructions are counted: the tasks around this one that wait for a call which forks, the outermost first. Then
+    /// Calls in which it forks are followed: it is no side of a join.
+    pub is_followed: bool,
+    /// The tasks around this one that wait for a call which forks, the outermost first. Then
     /// `task` is the innermost call's.
     pub callers: Option<Box<Vec<Suspended>>>,
 }
@@ -46,7 +49,12 @@ impl Running {
     /// A task that runs below `base`.
     #[inline(always)]
     pub fn new(task: Task, base: usize, kind: (usize, usize)) -> Running {
-        Running { task, base, kind, callers: None }
+        Running { task, base, kind, is_followed: false, callers: None }
+    }
+
+    /// The same, and calls in which it forks are invocations of their own.
+    pub fn followed(task: Task, base: usize) -> Running {
+        Running { is_followed: follow::is_on(), ..Running::new(task, base, (0, 0)) }
     }
 
     /// Whether a fork of `kind` is a piece of an operation that splits itself.
@@ -203,8 +211,9 @@ pub fn start() {
         rescale(1);
         crate::watch::start();
         calls::start();
+        follow::start();
         let here = Local::here();
-        let mut root = Box::new(Running::new(sites::root(), here.stack_top, (0, 0)));
+        let mut root = Box::new(Running::followed(sites::root(), here.stack_top));
         root.task.way = 1;
         root.task.on(here.arena());
         ROOT_HOME.store(core::ptr::from_ref(here).cast_mut(), Ordering::Release);
@@ -331,7 +340,11 @@ impl Local {
             self.take_calls(running, cost, now, forks);
             return current;
         }
-        running.task.strand(cost);
+        if running.is_followed {
+            self.follow_calls(running, cost, forks);
+        } else {
+            running.task.strand(cost);
+        }
         if sampled != 0 {
             self.take_samples(running, cost);
         }
@@ -395,11 +408,7 @@ impl Local {
 
     /// A call that forks is a task of its own.
     fn call_starts(&self, running: &mut Running, call: &Call) {
-        let site = calls::site(call);
-        let mut task = running.task.child(site, self.enter(running.task.entry.context, site));
-        task.on(self.arena());
-        let task = core::mem::replace(&mut running.task, task);
-        running.callers.get_or_insert_default().push(Suspended { task, frame: call.frame, home: self });
+        self.call_of_site(running, calls::site(call), call.frame);
     }
 
     /// It returns: its caller goes on.
@@ -499,7 +508,7 @@ impl Local {
         if !current.is_null() {
             return current; // this was the main thread's first
         }
-        let mut root = Box::new(Running::new(sites::root(), self.stack_top, (0, 0)));
+        let mut root = Box::new(Running::followed(sites::root(), self.stack_top));
         root.task.on(self.arena());
         let root = Box::into_raw(root);
         self.own_root.set(root);
@@ -523,7 +532,7 @@ impl Local {
     fn strand_runs(&self, running: *mut Running) {
         // SAFETY: the task that this thread runs now; only this thread uses it.
         let running = unsafe { &*running };
-        self.strand.set(running.base as u64);
+        self.strand.set(self.strand_base(running) as u64);
         if calls::is_on() {
             self.watch_calls(running);
         }

@@ -25,23 +25,40 @@ impl Trace {
     #[inline(never)]
     pub fn up_to(base: usize) -> Self {
         let mut trace = Trace { frames: [0; FRAMES_MAX], len: 0 };
-        let mut frame: usize;
-        // SAFETY: reads a register.
-        unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
-        let mut low = core::ptr::from_ref(&trace) as usize;
-        while trace.len < FRAMES_MAX && frame > low && frame.is_multiple_of(8) && frame + 16 <= base {
-            // SAFETY: aligned, above a live local of ours, and below the end of this thread's stack: mapped.
-            let (next, address) =
-                unsafe { ((frame as *const usize).read(), (frame as *const usize).add(1).read()) };
-            if address < 4096 {
-                break;
+        walk(base, |_, address| {
+            if trace.len < FRAMES_MAX {
+                trace.frames[trace.len] = address;
+                trace.len += 1;
             }
-            trace.frames[trace.len] = address;
-            trace.len += 1;
-            low = frame;
-            frame = next;
-        }
+        });
         trace
+    }
+}
+
+/// Frames that are walked at most.
+const WALKED_MAX: usize = 64;
+
+/// Every frame from the caller's up to the stack address `base`: where it lies, and its return address, which lies 8 above.
+#[inline(always)]
+pub fn walk(base: usize, mut each: impl FnMut(usize, usize)) {
+    let mut frame: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    let mark = 0u64;
+    let mut low = core::ptr::from_ref(&mark) as usize;
+    for _ in 0..WALKED_MAX {
+        if frame <= low || !frame.is_multiple_of(8) || frame.saturating_add(16) > base {
+            break;
+        }
+        // SAFETY: aligned, above a live local of ours, and below the end of this thread's stack: mapped.
+        let (next, address) =
+            unsafe { ((frame as *const usize).read(), (frame as *const usize).add(1).read()) };
+        if address < 4096 {
+            break;
+        }
+        each(frame, address);
+        low = frame;
+        frame = next;
     }
 }
 

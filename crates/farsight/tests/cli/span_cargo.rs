@@ -169,6 +169,12 @@ pub fn sampled_three_to_one(document: &Value) {
     assert!(sites().filter(sampled).count() >= 2, "{document:#}");
 }
 
+fn is_sum_in_main(site: &Value) -> bool {
+    site["callee"].as_str().is_some_and(|c| c.ends_with("halves::sum"))
+        && site["function"].as_str() == Some("app::main")
+        && site["kind"] == "call"
+}
+
 #[test]
 fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     let project = Project::new();
@@ -183,6 +189,13 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     let join =
         |s: &&Value| s["file"].as_str().is_some_and(|f| f.ends_with("halves/src/lib.rs")) && s["line"] == 6;
     assert!(sites.iter().any(|s| join(&s)), "{document:#}");
+    // `main` calls `sum`, which forks: in time too, with all of the tasks in it.
+    let call = sites.iter().find(|s| is_sum_in_main(s)).unwrap_or_else(|| panic!("{document:#}"));
+    let closures = sites.iter().filter(|s| s["kind"] == "spawn");
+    let inside: u64 = closures.filter_map(|s| s["on_work"]["local"]["work"].as_u64()).sum();
+    assert_eq!(call["on_work"]["count"], 1, "{document:#}");
+    assert!(inside > 0 && call["on_work"]["work"].as_u64() >= Some(inside), "{inside} {call:#}");
+    assert!(call["on_work"]["span"].as_u64() <= document["span"].as_u64(), "{document:#}");
     // The user's own wrapper saw what was compiled, and nothing of the user's was written.
     let wrapped = project.read("wrapped");
     for name in ["rayon_core_real", "span_rt", "halves", "app"] {
@@ -205,11 +218,8 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     assert_eq!(tasks(&a).len(), 6, "{a:#}");
     assert_eq!(tasks(&a), tasks(&b));
     // `main` calls `sum`, which forks, once: all work of the tasks is in it, and not more of the span than there is.
-    let of_main = |s: &&Value| {
-        s["callee"].as_str().is_some_and(|c| c.ends_with("halves::sum"))
-            && s["function"].as_str() == Some("app::main")
-    };
-    let sum = a["sites"].as_array().expect("sites").iter().find(of_main).unwrap_or_else(|| panic!("{a:#}"));
+    let sum = a["sites"].as_array().expect("sites").iter().find(|s| is_sum_in_main(s));
+    let sum = sum.unwrap_or_else(|| panic!("{a:#}"));
     let inside: u64 = tasks(&a).iter().filter_map(|t| t["local"]["work"].as_u64()).sum();
     assert_eq!(
         (sum["on_work"]["count"].as_u64(), sum["on_work"]["work"].as_u64()),
