@@ -194,8 +194,10 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     let closures = sites.iter().filter(|s| s["kind"] == "spawn");
     let inside: u64 = closures.filter_map(|s| s["on_work"]["local"]["work"].as_u64()).sum();
     assert_eq!(call["on_work"]["count"], 1, "{document:#}");
-    assert!(inside > 0 && call["on_work"]["work"].as_u64() >= Some(inside), "{inside} {call:#}");
-    assert!(call["on_work"]["span"].as_u64() <= document["span"].as_u64(), "{document:#}");
+    // Each number is rounded to nanoseconds by itself.
+    let of_call = |what: &str| call["on_work"][what].as_u64().expect("a number");
+    assert!(inside > 0 && of_call("work") + 10 >= inside, "{inside} {call:#}");
+    assert!(Some(of_call("span")) <= document["span"].as_u64().map(|span| span + 10), "{document:#}");
     // The user's own wrapper saw what was compiled, and nothing of the user's was written.
     let wrapped = project.read("wrapped");
     for name in ["rayon_core_real", "span_rt", "halves", "app"] {
