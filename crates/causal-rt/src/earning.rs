@@ -14,7 +14,7 @@
 //! or pauses.
 
 use crate::habit::{self, WHOLE, Who, mix};
-use crate::points;
+use crate::{crowd, points};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::*;
 use wire::causal::{EARNERS_MAX, Shared, controlled, delay_ns, epoch, pack};
@@ -145,6 +145,7 @@ impl Earning {
         let ran = now_ns.saturating_sub(since.max(shared.hot.since_ns.load(Relaxed))).min(horizon);
         let earned = ran * self.rate.get() / WHOLE;
         self.balance_ns.set(self.balance_ns.get() - earned as i64);
+        crowd::earned(earned * permille / 1000);
         let paid = pack(epoch(paid), delay_ns(paid) + earned * permille / 1000);
         raise(shared, paid);
         self.publish(shared, paid, permille);

@@ -14,7 +14,8 @@
 //! Waiting for a core that another thread of the program has is such a wait, too, if that thread keeps the core while
 //! it pays. So then pauses are spun, and of the delays of an interval a thread is excused from the part that it
 //! spent off its core. Two threads that share a core then pay each delay once between them, as they should: it is
-//! the core that has to stand still. (With pauses that free the core, one thread's pause is the other one's gain and
+//! the core that has to stand still. What is earned on the core that a thread waits for is earned while it waits
+//! (see `crowd`); of what is earned elsewhere it is excused in proportion. (With pauses that free the core, one thread's pause is the other one's gain and
 //! nobody is delayed: predictions for the running thread come out too high.)
 //!
 //! # Put off its core by whom it woke
@@ -26,7 +27,7 @@
 
 use crate::earning::Earning;
 use crate::pause::{self, Paused, now_ns};
-use crate::woken;
+use crate::{crowd, woken};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use preload::sys;
@@ -99,6 +100,7 @@ pub struct Ledger {
     seen_global: Cell<u64>,
     seen_wall_ns: Cell<u64>,
     seen_cpu_ns: Cell<u64>,
+    seen_core: Cell<crowd::Seen>,
     /// Time since then in waits and pauses: off-CPU time that is accounted for.
     explained_ns: Cell<u64>,
     /// Pauses since then.
@@ -124,6 +126,7 @@ impl Ledger {
             seen_global: Cell::new(0),
             seen_wall_ns: Cell::new(0),
             seen_cpu_ns: Cell::new(0),
+            seen_core: Cell::new(crowd::Seen::NOTHING),
             explained_ns: Cell::new(0),
             pauses: Cell::new(0),
             paused_cpu_ns: Cell::new(0),
@@ -165,6 +168,7 @@ impl Ledger {
         self.seen_global.set(shared.global_at(now));
         self.seen_wall_ns.set(now);
         self.seen_cpu_ns.set(cpu_ns);
+        self.seen_core.set(crowd::Seen::NOTHING);
         self.set_paid(paid);
         let paid = self.enter_epoch(shared.hot.global.load(Acquire));
         self.earning.begin(shared, paid, thread.routine, thread.serial, now);
@@ -257,7 +261,8 @@ impl Ledger {
     pub fn pass_time(&self, shared: &Shared, cpu_ns: u64) -> Passed {
         let wall = now_ns();
         let global = shared.global_at(wall);
-        let wall_passed = wall.saturating_sub(self.seen_wall_ns.replace(wall)).max(1);
+        let seen_wall = self.seen_wall_ns.replace(wall);
+        let wall_passed = wall.saturating_sub(seen_wall).max(1);
         let cpu_passed = cpu_ns.saturating_sub(self.seen_cpu_ns.replace(cpu_ns));
         let cpu_passed = cpu_passed.saturating_sub(self.paused_cpu_ns.replace(0));
         let explained = self.explained_ns.replace(0);
@@ -271,7 +276,8 @@ impl Ledger {
             wall_ns: wall_passed,
             pauses,
         };
-        if !crowded(shared) && shared.credit_unexplained.load(Relaxed) == 0 {
+        let crowded = crowd::was_since(shared, seen_wall);
+        if !crowded && shared.credit_unexplained.load(Relaxed) == 0 {
             return passed(cpu_passed + off_core);
         }
         let grown = if epoch(seen) == epoch(global) {
@@ -279,7 +285,10 @@ impl Ledger {
         } else {
             delay_ns(global)
         };
-        let excused = (u128::from(grown) * u128::from(off_core) / u128::from(wall_passed)) as u64;
+        // All of what was earned on this core, since the thread was off it then; its share of what was earned elsewhere.
+        let here = if crowded { crowd::look(&self.seen_core).min(grown) } else { 0 };
+        let elsewhere = u128::from(grown - here) * u128::from(off_core) / u128::from(wall_passed);
+        let excused = here + elsewhere as u64;
         self.excuse(global, excused);
         passed(cpu_passed)
     }
@@ -307,13 +316,18 @@ impl Ledger {
             if !paused {
                 paused = true;
                 self.earning.stop(shared);
+                if place == Place::Hook && crowd::was_since(shared, self.seen_wall_ns.get()) {
+                    // What it need not serve is known at samples only, and it may have come here before its next one.
+                    self.pass_time(shared, sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+                    continue;
+                }
             }
             let excess = self.excess_ns.get();
             let off = excess.min(debt);
             self.excess_ns.set(excess - off);
             if debt > off {
                 let asked = debt - off;
-                let Paused { took_ns, spun_ns } = pause::pause(shared, asked, global, crowded(shared));
+                let Paused { took_ns, spun_ns } = pause::pause(shared, asked, global, crowd::is_now(shared));
                 if place == Place::Handler {
                     self.spun_ns.set(self.spun_ns.get() + spun_ns);
                 }
@@ -382,7 +396,7 @@ impl Ledger {
         } else {
             self.cell().doing.store(doing::AWAY, Relaxed);
         }
-        shared.counts.running.fetch_sub(1, Relaxed);
+        crowd::one_less(shared, shared.counts.running.fetch_sub(1, Relaxed), now);
     }
 
     /// It runs again. `by`: what another thread woke it by.
@@ -402,6 +416,15 @@ impl Ledger {
         self.earning.enter(event::GOT, object);
         self.earning.go_on(shared, self.enter_epoch(global), now);
         self.show_earner();
+        if crowd::was_since(shared, self.seen_wall_ns.get()) {
+            // Delays of the wait are settled: the time that is looked at next begins here.
+            self.seen_wall_ns.set(now);
+            self.seen_global.set(global);
+            self.seen_cpu_ns.set(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID));
+            self.explained_ns.set(0);
+            self.paused_cpu_ns.set(0);
+            crowd::look(&self.seen_core);
+        }
     }
 
     /// A wait has begun in which the thread may spin.
@@ -425,9 +448,4 @@ impl Ledger {
         };
         self.excuse(until, grown);
     }
-}
-
-/// Whether more threads want to run than there are cores.
-fn crowded(shared: &Shared) -> bool {
-    shared.counts.running.load(Relaxed) > shared.cores.load(Relaxed)
 }

@@ -9,6 +9,7 @@
 //! attribute a sample to the target that it counts for
 //! earning   running the selected target makes the others owe
 //! habit     what threads usually do where
+//! crowd     more threads than cores
 //! ledger    what a thread owes, has paid, is excused from
 //! woken     until when a woken thread is excused
 //! pause     how it pays
@@ -27,6 +28,7 @@
 #![no_std]
 
 mod attribute;
+mod crowd;
 mod earning;
 mod habit;
 mod ledger;
