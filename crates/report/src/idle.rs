@@ -49,6 +49,9 @@ pub fn json(run: &Run, idle: &Idle, analysis: &IdleAnalysis) -> Value {
             value!({
                 "name": f.name, "file": f.file, "line": f.line, "object": f.object,
                 "excl": fields(&f.own), "incl": fields(&f.all),
+                "effort_share": share(f.all.effort_ns() as i64, totals.values.effort_ns()),
+                "idle_of_effort": share(f.all.idle_ns.max(0), f.all.effort_ns()),
+                "overhead_of_effort": share(f.all.overhead_ns() as i64, f.all.effort_ns()),
                 "advice": f.advice.word(), "reason": f.advice.sentence(),
             })
         })

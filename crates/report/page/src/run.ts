@@ -31,7 +31,7 @@ export function fact(label: string, value: Child, title?: string): Child {
 
 /** The facts of a run: the common ones followed by `more`, then `others` in a list of their own. */
 export function facts(runs: readonly RunHead[], run: RunHead, show: (index: number) => void, more: Child, others: Child = null): Child {
-  const options = runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)} ${moment(r.started_unix_ms)}` }));
+  const options = runs.map((r, i) => ({ value: String(i), label: `${i + 1}. ${visible(basename(r.program), 40)}, ${duration(r.cpu_ns)} CPU, ${moment(r.started_unix_ms)}` }));
   return h(
     "div",
     { class: "facts" },

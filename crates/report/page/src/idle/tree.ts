@@ -103,6 +103,28 @@ export function flat(run: IdleData, tree: IdleTree): Item[] {
   return [...functions.values()];
 }
 
+/** Kind of a loop, and class of the program's own code. */
+const LOOP = 2;
+const WORK = 0;
+
+/**
+ * The function of the program during which most cores were idle, and for how long. What libraries do counts as their
+ * caller's: nobody can make `cos` parallel.
+ */
+export function answerable(run: IdleData, tree: IdleTree): [string, number] | null {
+  const sums = new Map<number, number>();
+  const of: number[] = [];
+  for (let i = 0; i < tree.parent.length; i++) {
+    const parent = tree.parent[i]!;
+    const own = parent < 0 || (tree.class[i] === WORK && tree.kind[i] !== LOOP);
+    of.push(own ? tree.name[i]! : of[parent]!);
+    sums.set(of[i]!, (sums.get(of[i]!) ?? 0) + tree.own[i]![3]);
+  }
+  let best: [number, number] | null = null;
+  for (const s of sums) if (!best || s[1] > best[1]) best = s;
+  return best && best[1] > 0 ? [run.strings[best[0]] ?? "?", best[1]] : null;
+}
+
 /** The contexts to open: from the top down while one child has at least half of its parent's value. */
 export function hotPath(roots: readonly Item[], value: (v: Five) => number): Item[] {
   const path: Item[] = [];

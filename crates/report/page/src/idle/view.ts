@@ -5,7 +5,7 @@ import { code, h, replace, segmented, type Child } from "../dom.ts";
 import { duration, exact, percent, visible } from "../format.ts";
 import type { Mode, View } from "../modes.ts";
 import { fact, facts, modeOf, problems } from "../run.ts";
-import { bottomUp, effort, flat, hotPath, topDown, type Item } from "./tree.ts";
+import { answerable, bottomUp, effort, flat, hotPath, topDown, type Item } from "./tree.ts";
 
 /** Rows that are put into the document at once. */
 const ROWS_MAX = 600;
@@ -14,7 +14,7 @@ const FLAME_LEVELS = 40;
 const FLAME_LEAST = 0.002;
 
 type Shape = "top-down" | "bottom-up" | "flat" | "flame" | "locks" | "source";
-type Key = "name" | "idle" | "overhead" | "work" | "blocked" | "ownIdle" | "ownOverhead" | "ownWork";
+type Key = "name" | "effort" | "wasted" | "idle" | "overhead" | "work" | "blocked" | "ownIdle" | "ownOverhead" | "ownWork";
 
 const SHAPES: readonly { value: Shape; label: string; title: string }[] = [
   { value: "top-down", label: "Top down", title: "Calling contexts from main on" },
@@ -32,6 +32,8 @@ const COLUMNS: readonly { key: Key; label: string; title: string; value: (i: Ite
   { key: "ownOverhead", label: "self", title: "Synchronization and scheduling of its own", value: (i) => i.own[1] + i.own[2] },
   { key: "work", label: "Work", title: "CPU time in the program's own code, with what it called", value: (i) => i.all[0] },
   { key: "ownWork", label: "self", title: "CPU time of its own", value: (i) => i.own[0] },
+  { key: "effort", label: "Effort", title: "Work, overhead and idleness, with what it called: its share of the whole program's", value: (i) => effort(i.all) },
+  { key: "wasted", label: "Wasted", title: "Idleness and overhead as a share of its own effort, with what it called", value: (i) => i.all[1] + i.all[2] + i.all[3] },
   { key: "blocked", label: "Blocked", title: "Time that threads waited here", value: (i) => i.all[4] },
 ];
 
@@ -98,7 +100,7 @@ class IdleView implements View {
 
   private sentence(): Child {
     const { total } = this.run;
-    const worst = flat(this.run, this.run.logical).reduce<Item | null>((b, i) => (!b || i.own[3] > b.own[3] ? i : b), null);
+    const worst = answerable(this.run, this.run.logical);
     return h(
       "h1",
       null,
@@ -106,8 +108,8 @@ class IdleView implements View {
       h("strong", null, this.share(total[3])),
       " of the time and busy with overhead for ",
       h("strong", null, this.share(total[1] + total[2])),
-      worst && total[3] > 0 && worst.own[3] > 0
-        ? ["; ", code(visible(worst.name, 60)), ` answers for ${percent(worst.own[3] / total[3])} of the idleness`]
+      worst && total[3] > 0
+        ? ["; ", code(visible(worst[0], 60)), ` answers for ${percent(worst[1] / total[3])} of the idleness`]
         : null,
       ".",
     );
@@ -160,8 +162,9 @@ class IdleView implements View {
   private ordered(items: readonly Item[]): Item[] {
     const column = COLUMNS.find((c) => c.key === this.sort.key);
     const sign = this.sort.descending ? -1 : 1;
+    const value = (c: (typeof COLUMNS)[number], i: Item): number => (c.key === "wasted" ? c.value(i) / Math.max(1, effort(i.all)) : c.value(i));
     return [...items].sort((a, b) => {
-      const d = column ? column.value(a) - column.value(b) : a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+      const d = column ? value(column, a) - value(column, b) : a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
       return d !== 0 ? sign * d : effort(b.all) - effort(a.all) || (a.name < b.name ? -1 : 1);
     });
   }
@@ -226,10 +229,17 @@ class IdleView implements View {
       ),
       COLUMNS.map((c) => {
         const ns = c.value(i);
-        return h("td", { class: "numeric", title: duration(ns) }, ns <= 0 ? "" : c.key === "blocked" ? duration(ns) : this.share(ns));
+        return h("td", { class: "numeric", title: duration(ns) }, ns <= 0 ? "" : this.cell(c.key, ns, i));
       }),
       h("td", { title: advice?.[1] ?? "" }, advice?.[0] ?? ""),
     );
+  }
+
+  private cell(key: Key, ns: number, i: Item): string {
+    if (key === "blocked") return duration(ns);
+    if (key === "effort") return percent(ns / Math.max(1, effort(this.run.total)));
+    if (key === "wasted") return percent(ns / Math.max(1, effort(i.all)));
+    return this.share(ns);
   }
 
   /** Boxes as wide as their effort; each is coloured by what it is most of, which its title says in words. */
@@ -302,7 +312,9 @@ class IdleView implements View {
   }
 
   private source(): Child {
-    const { sources } = this.run;
+    // Files that could be read first: those of libraries mostly cannot.
+    const hasText = (s: (typeof this.run.sources)[number]): boolean => s.lines.some(([, , , text]) => text !== "");
+    const sources = [...this.run.sources.filter(hasText), ...this.run.sources.filter((s) => !hasText(s))];
     if (sources.length === 0) return h("p", { class: "note" }, "No line is known: build the program with debug information.");
     return sources.map((s) =>
       h(
@@ -313,7 +325,7 @@ class IdleView implements View {
           "table",
           { class: "facts-table wide source" },
           h("thead", null, h("tr", null, ["Line", "Work", "Idle", ""].map((t) => h("th", { scope: "col" }, t)))),
-          h("tbody", null, s.lines.map(([line, work, idleNs, text]) => h("tr", null, h("td", { class: "numeric" }, String(line)), h("td", { class: "numeric" }, this.share(work)), h("td", { class: "numeric" }, this.share(idleNs)), h("td", null, h("code", null, visible(text, 200)))))),
+          h("tbody", null, s.lines.map(([line, work, idleNs, text]) => h("tr", null, h("td", { class: "numeric" }, String(line)), h("td", { class: "numeric" }, this.share(work)), h("td", { class: "numeric" }, this.share(idleNs)), h("td", null, text ? h("code", null, visible(text, 200)) : null)))),
         ),
       ),
     );
