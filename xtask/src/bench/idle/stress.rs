@@ -1,4 +1,4 @@
-//! The stress program for a long time, at three rates by turns: no crash, no hang, no difference in its output.
+//! The stress program for a long time, in several ways by turns: no crash, no hang, no difference in its output.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,22 @@ use super::Programs;
 /// Length of one run.
 const RUN: u64 = 30;
 
+/// Ways to profile it: at the usual rate, at a high one, by timers, with its children.
+const WAYS: &[&[&str]] = &[
+    &["--rate", "200"],
+    &["--rate", "5000"],
+    &["--rate", "1000", "--no-perf"],
+    &["--rate", "1000", "--follow"],
+];
+
 pub fn run(programs: &Programs, seconds: u64) -> Result<()> {
     let start = Instant::now();
     let expected = programs.native("stress", &["40"])?;
     let mut runs = 0;
     while start.elapsed() < Duration::from_secs(seconds) {
-        for flags in [&["--rate", "200"][..], &["--rate", "5000"], &["--rate", "1000", "--no-perf"]] {
+        for flags in WAYS {
             let mut all = vec!["-o", "/dev/null"];
-            all.extend(flags);
+            all.extend(*flags);
             let printed = programs.profiled(&all, "stress", &["40"]).output()?;
             let output = String::from_utf8_lossy(&printed.stdout).into_owned();
             ensure!(
