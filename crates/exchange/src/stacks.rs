@@ -121,6 +121,10 @@ pub fn pprof(stacks: &Stacks<'_>) -> Vec<u8> {
     strings.list.iter().for_each(|s| put_bytes(&mut out, 6, s.as_bytes()));
     put_number(&mut out, 9, stacks.started_unix_ns);
     put_number(&mut out, 10, stacks.duration_ns);
+    // Which column tools show first: theirs would be the last.
+    if let Some(first) = stacks.columns.first() {
+        put_number(&mut out, 14, strings.number(first));
+    }
     out
 }
 
@@ -309,6 +313,7 @@ mod tests {
         assert_eq!(find(&[0x12, 0x04, 0x88, 0x27, 0xd8, 0x36]), 1, "values 5000, 7000");
         assert_eq!(find(&[0x12, 0x03, 0x00, 0xd0, 0x0f]), 1, "values 0, 2000");
         assert_eq!(find(b"nanoseconds"), 1);
+        assert!(bytes.ends_with(&[14 << 3, 2]), "the first column is shown first");
         assert_eq!(find(&[0x0a, 0x03, 3, 2, 1]), 1, "the innermost location first");
     }
 

@@ -192,6 +192,9 @@ const KNOWN: &[(&str, Class)] = &[
     ("libm.so*:*", Class::Neutral),
     ("libpthread.so*:*", Class::Neutral),
     ("libgcc_s.so*:*", Class::Neutral),
+    // Where std::thread starts; without symbols it has the library's name.
+    ("execute_native_thread_routine*", Class::Glue),
+    ("libstdc++.so*:libstdc++.so*", Class::Glue),
     ("libstdc++.so*:*", Class::Neutral),
     ("operator new*", Class::Neutral),
     ("operator delete*", Class::Neutral),
