@@ -195,6 +195,29 @@ impl Span {
         Ok(())
     }
 
+    /// Leaves out sites that were looked up and never invoked: they say nothing.
+    pub fn drop_uninvoked(&mut self) {
+        let mut says = vec![false; self.sites.len()];
+        for (says, site) in says.iter_mut().zip(&self.sites) {
+            *says = [site.on_work, site.on_span].iter().any(|m| *m != Measures::default());
+        }
+        for step in &self.path {
+            if let Some(says) = usize::try_from(step.site).ok().and_then(|s| says.get_mut(s)) {
+                *says = true;
+            }
+        }
+        let (mut kept, mut places) = (0, Vec::with_capacity(says.len()));
+        for says in &says {
+            places.push(kept);
+            kept += u64::from(*says);
+        }
+        for step in &mut self.path {
+            step.site = usize::try_from(step.site).ok().and_then(|s| places.get(s)).copied().unwrap_or(kept);
+        }
+        let mut says = says.iter();
+        self.sites.retain(|_| says.next().is_some_and(|says| *says));
+    }
+
     /// Brings it into canonical form: sorts, and adds what has the same identity.
     pub fn normalize(&mut self) {
         let mut order: Vec<usize> = (0..self.sites.len()).collect();
@@ -251,5 +274,23 @@ mod tests {
         assert_eq!(counts, [(3, 2), (9, 5)]);
         assert_eq!(span.path.iter().map(|s| s.site).collect::<Vec<_>>(), [1, 0]);
         assert_eq!(span.sites[1].faster, [80, 60, 40], "what both save");
+    }
+
+    #[test]
+    fn sites_that_say_nothing_go_and_the_path_follows() {
+        let site = |line, count| Site {
+            line,
+            on_work: Measures { site: Measure { count, work: 1, span: 1 }, ..Measures::default() },
+            ..Site::default()
+        };
+        let silent = |line| Site { line, ..Site::default() };
+        let mut span = Span {
+            sites: vec![silent(1), site(2, 1), silent(3), silent(4), site(5, 1)],
+            path: [4, 3, 1, 9].map(|site| Step { site, ..Step::default() }).to_vec(),
+            ..Span::default()
+        };
+        span.drop_uninvoked();
+        assert_eq!(span.sites.iter().map(|s| s.line).collect::<Vec<_>>(), [2, 4, 5]);
+        assert_eq!(span.path.iter().map(|s| s.site).collect::<Vec<_>>(), [2, 1, 0, 3], "3 is none, as 9 was");
     }
 }

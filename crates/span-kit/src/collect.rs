@@ -83,7 +83,7 @@ fn record(dump: &Dump) -> Record {
             .collect(),
         measured: Vec::new(),
     };
-    // Sites that were looked up and never invoked say nothing.
+    span.drop_uninvoked();
     span.normalize();
     Record {
         program: fact("program").to_owned(),
