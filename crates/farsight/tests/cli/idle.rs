@@ -79,13 +79,20 @@ fn a_serial_part_answers_for_the_idle_core() {
     let program = compile(&folder, "phases", &[]);
     for flags in [&[][..], &["--no-perf"], &["--rate", "1000"]] {
         let _ = std::fs::remove_file(folder.path("out.farsight"));
-        let document = profile(&folder, flags, program.to_str().unwrap());
+        let mut args = vec!["idle", "-q", "--cores", "2", "--json", "out.json", "-o", "out.farsight"];
+        args.extend(flags);
+        args.extend(["--", program.to_str().unwrap(), "0.3", "0.3", "say"]);
+        let ended = folder.run(&args).exits(0);
+        let took: Vec<f64> = ended.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let &[_, alone, together] = took.as_slice() else { panic!("{}", ended.stdout) };
+        let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
         identity_holds(&document);
         let (work, idle) = inclusive(&document, "alone");
-        close(work, 0.4, 0.08);
+        close(work / alone, 1.0, 0.2);
         // The second core has nothing to do whenever this runs.
         close(idle / work, 1.0, 0.15);
-        close(inclusive(&document, "together").0, 0.8, 0.12);
+        close(inclusive(&document, "together").0 / together, 1.0, 0.15);
         assert_eq!(document["threads"], 5);
         let under_main = |p: &Vec<String>| p[0] == "main";
         assert!(paths(&document, "together").iter().all(under_main), "threads stand below their creator");
