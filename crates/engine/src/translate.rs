@@ -495,7 +495,7 @@ impl<C: Client> Engine<C> {
         // A fault of the load finds r11 unchanged, or in the slot: equal either way.
         self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
         if ins.op_kind(0) == OpKind::Register {
-            let r = GPR64.iter().position(|g| *g == ins.op_register(0)).expect("a 64-bit register") as Reg;
+            let r = number(ins.op_register(0)).expect("a 64-bit register");
             if r != reg::R11 {
                 s.hot.mov(reg::R11, r);
             }
@@ -623,6 +623,11 @@ pub(crate) const GPR64: [Register; 16] = [
     Register::R15,
 ];
 
+/// The machine number of a 64-bit general register.
+fn number(r: Register) -> Option<Reg> {
+    GPR64.iter().position(|g| *g == r).map(|n| n as Reg)
+}
+
 /// A stub that asks the engine for exit `id`.
 pub(crate) fn exit_stub(cold: &mut Asm, arena: &Arena, id: u32, lent: u16) -> u64 {
     let at = cold.here();
@@ -730,7 +735,6 @@ pub(crate) fn moves_or_stores(ins: &Instruction) -> bool {
 
 /// The memory operand of `ins`, if it is made of 64-bit registers and a displacement alone.
 fn plain_operand(ins: &Instruction) -> Option<Mem> {
-    let number = |r: Register| GPR64.iter().position(|g| *g == r).map(|n| n as Reg);
     let base = match ins.memory_base() {
         Register::None => None,
         r => Some(number(r)?),

@@ -102,7 +102,7 @@ impl Injection<'_> {
     fn own_file(&self, t: &Tracee, scratch: u64) -> Option<(u64, u64)> {
         let offset = own_file::offset_of(self.blob)?;
         let path = format!("/proc/{}/exe\0", std::process::id());
-        let fd = open(t, scratch, &path, libc::O_RDONLY).ok()?;
+        let fd = open(t, scratch, "open our own file", &path, libc::O_RDONLY).ok()?;
         Some((fd, offset))
     }
 }
@@ -133,10 +133,10 @@ fn place(t: &Tracee, base: u64, segment: &Segment<'_>, file: Option<(u64, u64)>)
 }
 
 /// Opens a file in the process; `path` ends with a zero. `scratch` is memory of the process that nobody needs yet.
-fn open(t: &Tracee, scratch: u64, path: &str, how: i32) -> Result<u64, LaunchError> {
+fn open(t: &Tracee, scratch: u64, what: &'static str, path: &str, how: i32) -> Result<u64, LaunchError> {
     t.write(scratch, path.as_bytes())?;
     let how = (how | libc::O_CLOEXEC) as u64;
-    check("open the shared memory", t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
+    check(what, t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
 }
 
 impl Memory {
@@ -146,7 +146,8 @@ impl Memory {
             Memory::Inherited(fd) => return Ok(*fd as u64),
             Memory::Open(fd) => fd,
         };
-        open(t, scratch, &format!("/proc/{}/fd/{fd}\0", std::process::id()), libc::O_RDWR)
+        let path = format!("/proc/{}/fd/{fd}\0", std::process::id());
+        open(t, scratch, "open the shared memory", &path, libc::O_RDWR)
     }
 }
 

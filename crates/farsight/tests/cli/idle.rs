@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::farsight::Folder;
+use crate::farsight::{Ended, Folder};
 
 /// Compiles a program of `test-programs/idle`.
 pub fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
@@ -21,12 +21,18 @@ pub fn compile(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
 }
 
 pub fn profile(folder: &Folder, flags: &[&str], program: &str) -> Value {
+    profiled(folder, flags, &[program]).1
+}
+
+/// How a command ended, and its profile.
+fn profiled(folder: &Folder, flags: &[&str], command: &[&str]) -> (Ended, Value) {
     let mut args = vec!["idle", "-q", "--cores", "2", "--json", "out.json", "-o", "out.farsight"];
     args.extend(flags);
-    args.extend(["--", program]);
-    folder.run(&args).exits(0);
+    args.push("--");
+    args.extend(command);
+    let ended = folder.run(&args).exits(0);
     let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
-    serde_json::from_str(&text).expect("it is JSON")
+    (ended, serde_json::from_str(&text).expect("it is JSON"))
 }
 
 fn ns(value: &Value) -> f64 {
@@ -79,14 +85,10 @@ fn a_serial_part_answers_for_the_idle_core() {
     let program = compile(&folder, "phases", &[]);
     for flags in [&[][..], &["--no-perf"], &["--rate", "1000"]] {
         let _ = std::fs::remove_file(folder.path("out.farsight"));
-        let mut args = vec!["idle", "-q", "--cores", "2", "--json", "out.json", "-o", "out.farsight"];
-        args.extend(flags);
-        args.extend(["--", program.to_str().unwrap(), "0.3", "0.3", "say"]);
-        let ended = folder.run(&args).exits(0);
+        let command = [program.to_str().unwrap(), "0.3", "0.3", "say"];
+        let (ended, document) = profiled(&folder, flags, &command);
         let took: Vec<f64> = ended.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let &[_, alone, together] = took.as_slice() else { panic!("{}", ended.stdout) };
-        let text = std::fs::read_to_string(folder.path("out.json")).expect("the JSON was written");
-        let document: Value = serde_json::from_str(&text).expect("it is JSON");
         identity_holds(&document);
         let (work, idle) = inclusive(&document, "alone");
         close(work / alone, 1.0, 0.2);
