@@ -8,6 +8,7 @@
 use crate::access::{Kind, Operand, machine_number};
 use crate::client::Client;
 use crate::events::{Piece, Thread};
+use crate::processor::Processor;
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
 /// Token of the clean calls that are the engine's own.
@@ -209,23 +210,18 @@ impl Complex {
                 const LEGACY: u64 = 512 + 64;
                 piece(t, self.kind, base, LEGACY);
                 let mut offset = LEGACY;
-                for i in 2..63u32 {
-                    if wanted >> i & 1 == 0 {
-                        continue;
-                    }
-                    let c = core::arch::x86_64::__cpuid_count(0xd, i);
-                    let (bytes, at, aligned) = (u64::from(c.eax), u64::from(c.ebx), c.ecx & 2 != 0);
-                    if bytes == 0 {
+                for (i, c) in Processor::get().components.iter().enumerate() {
+                    if wanted >> i & 1 == 0 || c.bytes == 0 {
                         continue;
                     }
                     if compact {
-                        if aligned {
+                        if c.aligned {
                             offset = offset.next_multiple_of(64);
                         }
-                        piece(t, self.kind, base.wrapping_add(offset), bytes);
-                        offset += bytes;
+                        piece(t, self.kind, base.wrapping_add(offset), c.bytes);
+                        offset += c.bytes;
                     } else {
-                        piece(t, self.kind, base.wrapping_add(at), bytes);
+                        piece(t, self.kind, base.wrapping_add(c.offset), c.bytes);
                     }
                 }
             }
@@ -298,9 +294,10 @@ fn vector(t: &Thread<'_>, n: u8) -> [u8; 64] {
         })*
         _ => {}
     } } }
-    if has_avx512() {
+    let processor = Processor::get();
+    if processor.avx512 {
         stores!("vmovups", "zmm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
-    } else if has_avx() {
+    } else if processor.avx {
         stores!("vmovups", "ymm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
     }
     if let Some(low) = t.state.xmm.0.get(usize::from(n)) {
@@ -312,7 +309,6 @@ fn vector(t: &Thread<'_>, n: u8) -> [u8; 64] {
 
 fn mask_register(n: u8) -> u64 {
     let v: u64;
-    // (A processor without AVX512BW has 16-bit masks.)
     macro_rules! reads { ($($n:literal)*) => { match n {
         $($n => {
             // SAFETY: reads a mask register; the program's instruction that led here uses one.
@@ -327,29 +323,10 @@ fn mask_register(n: u8) -> u64 {
         })*
         _ => v = u64::MAX,
     } } }
-    if core::arch::x86_64::__cpuid_count(7, 0).ebx >> 30 & 1 != 0 {
+    if Processor::get().wide_masks {
         reads_wide!(0 1 2 3 4 5 6 7);
     } else {
         reads!(0 1 2 3 4 5 6 7);
     }
     v
-}
-
-fn xcr0() -> u64 {
-    const OSXSAVE: u32 = 1 << 27;
-    if core::arch::x86_64::__cpuid(1).ecx & OSXSAVE == 0 {
-        return 0;
-    }
-    let (lo, hi): (u32, u32);
-    // SAFETY: OSXSAVE says that the instruction is there.
-    unsafe { core::arch::asm!("xgetbv", in("ecx") 0, out("eax") lo, out("edx") hi, options(nomem, nostack)) };
-    u64::from(lo) | u64::from(hi) << 32
-}
-
-fn has_avx() -> bool {
-    xcr0() & 6 == 6
-}
-
-fn has_avx512() -> bool {
-    xcr0() & 0xe6 == 0xe6
 }

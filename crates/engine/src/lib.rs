@@ -46,6 +46,7 @@ pub mod lookup;
 pub mod modrm;
 pub mod pages;
 mod prefault;
+mod processor;
 pub mod region;
 mod returns;
 mod sigcall;
