@@ -177,14 +177,14 @@ impl Complex {
                     return;
                 }
                 // Runs of neighbours in one piece.
-                let mut k = 0;
-                while k < count {
-                    let from = k;
-                    while k < count && bits >> k & 1 != 0 {
-                        k += 1;
-                    }
-                    piece(t, self.kind, base.wrapping_add(from * bytes), (k - from) * bytes);
-                    k += 1;
+                let (mut left, mut at) = (bits, 0);
+                while left != 0 {
+                    let gap = left.trailing_zeros();
+                    let run = (left >> gap).trailing_ones();
+                    at += u64::from(gap);
+                    piece(t, self.kind, base.wrapping_add(at * bytes), u64::from(run) * bytes);
+                    at += u64::from(run);
+                    left = left.checked_shr(gap + run).unwrap_or(0);
                 }
             }
             Shape::Gather { bytes, count, mask, index, index_bytes, scale } => {
