@@ -5,15 +5,16 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Steps of some ten nanoseconds that depend on each other, and an end that waits for them. Without that the processor
-/// would do a small piece while it is busy with the next task: what tasks cost and what is gained without them would be
-/// two things.
+/// Steps of some ten nanoseconds that depend on each other, between two waits for all that came before. Without these the
+/// processor would do a small piece while it is busy with the task before or the one behind: what tasks cost and what is
+/// gained without them would be two things.
 #[inline(never)]
 fn piece(steps: u64) -> u64 {
     let mut x = steps | 1;
     // SAFETY: multiplies a register and counts another down; touches no memory and no stack.
     unsafe {
         std::arch::asm!(
+            "lfence",
             "2:",
             ".rept 10", "imul {x}, {x}", ".endr",
             "dec {n}", "jnz 2b",
