@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     duration: Option<Duration>,
     /// CPU time between two samples of a thread, in microseconds
-    #[arg(long, default_value_t = 2000, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    #[arg(long, default_value_t = 4000, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
     period: u64,
     /// Sample by timers even where perf events are permitted
     #[arg(long)]
