@@ -5,6 +5,7 @@ mod classes;
 mod costs;
 mod edges;
 mod input;
+mod masks;
 mod paper;
 mod profiled;
 mod replay;
