@@ -1,16 +1,17 @@
 //! Debian packages that a task needs: installed when we are root, otherwise named with the command to paste.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
 use crate::shell;
 
-/// A package and a command that proves it installed, whoever installed it.
+/// A package and what proves it installed, whoever installed it.
 pub struct Package {
     /// Debian's name.
     pub name: &'static str,
-    /// A command that is on the PATH when it is installed.
+    /// A command that is on the PATH, or a file by its whole path.
     pub proof: &'static str,
 }
 
@@ -21,6 +22,14 @@ pub const COMPILERS: &[Package] = &[
     Package { name: "binutils", proof: "objcopy" },
 ];
 
+/// For tests that are skipped without them: the other compiler, its OpenMP, the other linkers.
+pub const OTHER_COMPILERS: &[Package] = &[
+    Package { name: "clang", proof: "clang" },
+    Package { name: "libomp-dev", proof: "/usr/lib/x86_64-linux-gnu/libomp.so.5" },
+    Package { name: "lld", proof: "ld.lld" },
+    Package { name: "mold", proof: "mold" },
+];
+
 /// For the demo: a real program.
 pub const REAL: &[Package] = &[Package { name: "sqlite3", proof: "sqlite3" }];
 
@@ -29,12 +38,36 @@ pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "chromium" 
 
 /// Installs what is missing of `packages`, or says how to.
 pub fn ensure(packages: &[&[Package]]) -> Result<()> {
-    let missing: Vec<&str> =
-        packages.iter().flat_map(|list| list.iter()).filter(|p| !on_path(p.proof)).map(|p| p.name).collect();
+    let missing = missing(packages);
     if missing.is_empty() {
         return Ok(());
     }
     install(missing.into_iter())
+}
+
+/// Installs what is missing of `packages` if we are root; otherwise says what is skipped without them.
+pub fn want(packages: &[&[Package]]) -> Result<()> {
+    want_by_name(missing(packages).into_iter())
+}
+
+/// Likewise, all that are named.
+pub fn want_by_name<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    if is_root()? {
+        return install(names.into_iter());
+    }
+    eprintln!(
+        "not root: what is missing is skipped; to have all of it: sudo apt-get install {}",
+        names.join(" ")
+    );
+    Ok(())
+}
+
+fn missing(packages: &[&[Package]]) -> Vec<&'static str> {
+    packages.iter().flat_map(|list| list.iter()).filter(|p| !is_there(p.proof)).map(|p| p.name).collect()
 }
 
 /// Installs packages by name, or says how to.
@@ -57,12 +90,19 @@ pub fn install<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     Ok(())
 }
 
+fn is_there(proof: &str) -> bool {
+    if proof.starts_with('/') {
+        return Path::new(proof).exists();
+    }
+    on_path(proof)
+}
+
 fn on_path(command: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(command).is_file())
 }
 
 /// Whether packages can be installed.
-pub fn is_root() -> Result<bool> {
+fn is_root() -> Result<bool> {
     Ok(shell::output(&["id", "-u"])?.trim() == "0")
 }

@@ -43,15 +43,7 @@ pub fn run(args: &Args) -> Result<()> {
 fn real_programs() -> Result<()> {
     let list = std::fs::read_to_string(shell::root().join("crates/transparency/packages.txt"))?;
     let names = list.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
-    if packages::is_root()? {
-        packages::install(names)?;
-    } else {
-        let names: Vec<&str> = names.collect();
-        eprintln!(
-            "not root: what is missing is skipped; to have all of it: sudo apt-get install {}",
-            names.join(" ")
-        );
-    }
+    packages::want_by_name(names)?;
     shell::run(&["cargo", "build", "--release", "-p", "farsight", "-p", "transparency"])?;
     let root = shell::root();
     let wrapper =
@@ -63,6 +55,7 @@ fn real_programs() -> Result<()> {
 
 fn ci() -> Result<()> {
     packages::ensure(&[packages::COMPILERS, packages::BROWSER])?;
+    packages::want(&[packages::OTHER_COMPILERS])?;
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     tidy::run()?;
