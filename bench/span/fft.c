@@ -1,10 +1,13 @@
-// Fast Fourier transform by halves, out of place; a plain transform for 32 and less.
+// Fast Fourier transform by halves, out of place; a plain transform for BASE and less.
 #include <cilk/cilk.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "slow.h"
+#ifndef BASE
 #define BASE 32
+#endif
+#define BLOCK 512
 
 typedef struct { double re, im; } C;
 
@@ -47,15 +50,19 @@ static void fft(const C *in, long stride, C *out, long n) {
     butterflies(out, n, 0, n / 2);
 }
 
-int main(int argc, char **argv) {
-    whole = argc > 1 ? atol(argv[1]) : 1 << 19;
-    C *in = malloc(sizeof(C) * whole), *out = malloc(sizeof(C) * whole);
-    roots = malloc(sizeof(C) * whole);
-    for (long i = 0; i < whole; i++) {
+static void prepare(C *in, long from, long to) {
+    for (long i = from; i < to; i++) {
         double angle = -2 * 3.14159265358979323846 * i / whole;
         roots[i] = (C){cos(angle), sin(angle)};
         in[i] = (C){i % 17, i % 5};
     }
+}
+
+int main(int argc, char **argv) {
+    whole = argc > 1 ? atol(argv[1]) : 1 << 19;
+    C *in = malloc(sizeof(C) * whole), *out = malloc(sizeof(C) * whole);
+    roots = malloc(sizeof(C) * whole);
+    cilk_for (long block = 0; block < whole; block += BLOCK) prepare(in, block, block + BLOCK < whole ? block + BLOCK : whole);
     fft(in, 1, out, whole);
     printf("%.3f %.3f\n", out[1].re, out[whole / 3].im);
     free(in);

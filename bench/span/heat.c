@@ -28,7 +28,8 @@ static void band(const double *old, double *new, int from, int to) {
 
 int main(int argc, char **argv) {
     int steps = argc > 1 ? atoi(argv[1]) : 200;
-    nx = ny = argc > 2 ? atoi(argv[2]) : 1024;
+    nx = argc > 2 ? atoi(argv[2]) : 1024;
+    ny = argc > 3 ? atoi(argv[3]) : nx;
     double *old = calloc((size_t)nx * ny, sizeof *old), *new = calloc((size_t)nx * ny, sizeof *new);
     for (int j = 0; j < ny; j++) old[j] = new[j] = 100;
     for (int s = 0; s < steps; s++) {

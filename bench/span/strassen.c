@@ -1,9 +1,11 @@
-// Matrix multiplication by Strassen's seven products; plain loops for 32 and less.
+// Matrix multiplication by Strassen's seven products; plain loops for BASE and less.
 #include <cilk/cilk.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "slow.h"
+#ifndef BASE
 #define BASE 32
+#endif
 
 typedef double M;
 

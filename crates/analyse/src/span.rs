@@ -21,10 +21,12 @@ pub struct Bound {
     pub upper: f64,
 }
 
-/// The speedup with `processors`.
+/// The speedup with `processors`. At least, if forks cost what they do with two workers, which is more than with one.
 pub fn bound(span: &Span, processors: u64) -> Bound {
     let (work, p) = (span.work.max(1) as f64, processors as f64);
-    let slow = work / p + (1.0 - 1.0 / p) * SPAN_COEFFICIENT * span.burdened_span as f64;
+    let crowded =
+        if processors > 1 { span.spawns as f64 * span.fork_extra_milli as f64 / 1000.0 } else { 0.0 };
+    let slow = (work + crowded) / p + (1.0 - 1.0 / p) * SPAN_COEFFICIENT * span.burdened_span as f64;
     Bound { processors, lower: work / slow, upper: p.min(span.parallelism()) }
 }
 
@@ -145,6 +147,16 @@ mod tests {
         assert_eq!(bound(&span, 64).upper, 10.0, "never more than the parallelism");
         let many = bounds(&span);
         assert!(many.windows(2).all(|w| w[0].lower <= w[1].lower && w[1].lower <= w[1].upper));
+    }
+
+    #[test]
+    fn forks_cost_more_with_thieves_about() {
+        let free = sample();
+        let span = Span { spawns: 100, fork_extra_milli: 500, ..sample() };
+        assert_eq!(bound(&span, 1), bound(&free, 1));
+        // 1000 + 100 forks of 0.5 each on two processors, and half of 1.7 burdened spans.
+        assert_eq!(bound(&span, 2).lower, 1000.0 / (1050.0 / 2.0 + 0.5 * 1.7 * 120.0));
+        assert_eq!(bound(&span, 2).upper, bound(&free, 2).upper);
     }
 
     #[test]

@@ -261,6 +261,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.runs > 1 {
         env.push(("FARSIGHT_SPAN_STRANDS".into(), strands.path().into()));
     }
+    // What forks cost is looked at before and behind: it changes with what else the machine does.
+    let mut forks = burden::Forks::default();
+    if !in_engine && args.burden.is_none() && (by_cargo || has_runtime(&command[0])) {
+        forks.observe();
+    }
     let run_once =
         || if in_engine && !by_cargo { counted(command, &env) } else { launch::plain::run(command, &env) };
     let mut usage = run_once().map_err(mode::launch_failure)?;
@@ -304,6 +309,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             };
             record.span.measured = native.measure(&args.measure, &mut problems);
         }
+        // Measured with rayon's scheduler: nothing is known of others.
+        if record.span.model == Model::Rayon && record.span.spawns > 0 && args.burden.is_none() {
+            record.span.fork_extra_milli = if in_engine {
+                burden::fork_extra_instructions()
+            } else {
+                forks.observe();
+                forks.extra_ps()
+            };
+        }
         let mut run: Run = recording.run(Data::Span(record.span))?;
         run.exit = mode::exit_of(usage.ended);
         run.wall_ns = usage.wall_ns;
@@ -324,6 +338,11 @@ const NAMELESS: &str = "the program has no symbols, so calls between its forks a
 /// Whether calls between forks are known by the program's symbols: Cilk's are by its source.
 fn has_named_calls(record: &Record) -> bool {
     record.span.spawns > 0 && matches!(record.span.model, Model::Rayon | Model::OpenMp)
+}
+
+/// Whether rayon in this program reports to us.
+fn has_runtime(program: &OsString) -> bool {
+    launch::find(program).is_ok_and(|program| cargo::has_runtime(&program))
 }
 
 fn is_nameless(program: &OsString) -> bool {

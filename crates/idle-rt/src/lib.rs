@@ -31,7 +31,6 @@ mod process;
 mod publish;
 pub mod rayon;
 pub mod slot;
-pub mod stack;
 pub mod yields;
 
 use core::cell::{Cell, UnsafeCell};
@@ -45,6 +44,7 @@ use preload::{
     AfterFork, Ending, Executing, Hooks, Interest, Lock, LockKind, Origin, Outcome, Thread, Wait, WaitKind,
     Wake, WakeKind, seat, sys, thread,
 };
+use sampler::own_stack::OwnStack;
 use sampler::regs::Regs;
 use sampler::trail::Trail;
 use sampler::tree::{NodeId, Tree};
@@ -70,7 +70,7 @@ pub struct Local {
     anchor: Anchor,
     stays: omp::Stays,
     ompt: ompt::State,
-    stack: stack::OwnStack,
+    stack: OwnStack,
     /// Value of the thread's `THREAD` mark.
     origin: AtomicU64,
     /// 0 while the thread works; waits may nest (a handler that runs during one).
@@ -192,7 +192,7 @@ impl Hooks for Idle {
             anchor: Anchor::new(),
             stays: omp::Stays::new(),
             ompt: ompt::State::new(),
-            stack: stack::OwnStack::new(),
+            stack: OwnStack::new(),
             origin: AtomicU64::new(0),
             idle_depth: Cell::new(0),
             wait_start_ns: Cell::new(0),

@@ -8,7 +8,7 @@
 //! - one that did not come from us is handed to the program's shadow action ([`hand_on`]).
 //!
 //! The handler is installed with `SA_RESTART` and `SA_ONSTACK` (Go and others have stacks too small for a
-//! handler), so it must make do with the few kilobytes of an alternate stack.
+//! handler), so it must make do with the few kilobytes of an alternate stack, or go on elsewhere.
 
 use crate::abi::*;
 use crate::{real, sys};

@@ -129,6 +129,8 @@ pub struct Span {
     pub burdened_span: u64,
     /// What handing a task to another processor costs.
     pub burden: u64,
+    /// What a fork costs more with two workers than with one, in thousandths of the unit; 0 if that is not known.
+    pub fork_extra_milli: u64,
     /// Forks.
     pub spawns: u64,
     /// Threads that took part.

@@ -20,6 +20,8 @@ const MEASURED: usize = 5;
 const SITES_TOTAL: usize = 6;
 /// How much native runs differed; not in older files.
 const SPREAD: usize = 7;
+/// Not in older files either.
+const FORK_EXTRA: usize = 8;
 const SITES: usize = 16;
 const FIRST_COLUMN: usize = 17;
 /// Texts, line, kind, 18 sums, 3 what-ifs.
@@ -29,7 +31,7 @@ const STEP_BYTES_MIN: usize = 4;
 const MEASURED_BYTES_MIN: usize = 2;
 
 fn known(tag: usize) -> bool {
-    (MODEL..=SPREAD).contains(&tag) || (SITES..TAGS).contains(&tag)
+    (MODEL..=FORK_EXTRA).contains(&tag) || (SITES..TAGS).contains(&tag)
 }
 
 /// What one section tells.
@@ -108,6 +110,7 @@ fn encode_part(span: &Span, sites: &[Site], first: bool) -> Vec<u8> {
     out.put(MEASURED as u64, &measured);
     out.put_number(SITES_TOTAL as u64, span.sites.len() as u64);
     out.put(SPREAD as u64, &spread);
+    out.put_number(FORK_EXTRA as u64, span.fork_extra_milli);
     out.put_number(SITES as u64, sites.len() as u64);
     for (i, column) in columns.iter().enumerate() {
         out.put((FIRST_COLUMN + i) as u64, column);
@@ -148,6 +151,7 @@ pub fn decode(payload: &[u8]) -> Decode<Part> {
         spawns: next()?,
         threads: next()?,
         repaired: next()?,
+        fork_extra_milli: fields.number(FORK_EXTRA).unwrap_or(0),
         ..Span::default()
     };
     numbers.end()?;
@@ -243,6 +247,7 @@ mod tests {
             span: 12,
             burdened_span: 13,
             burden: 5,
+            fork_extra_milli: 740,
             spawns: 6,
             threads: 7,
             repaired: 8,

@@ -24,6 +24,7 @@ pub fn json(run: &Run, span: &Span) -> Value {
         "span": span.span,
         "parallelism": span.parallelism(),
         "burden": span.burden,
+        "fork_extra": span.fork_extra_milli as f64 / 1000.0,
         "burdened_span": span.burdened_span,
         "burdened_parallelism": span.burdened_parallelism(),
         "spawns": span.spawns,

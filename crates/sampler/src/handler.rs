@@ -7,6 +7,7 @@
 use crate::cfi::Scratch;
 use crate::clock::{self, Backend, Clock};
 use crate::module;
+use crate::own_stack::OwnStack;
 use crate::phase::{Order, Phase};
 use crate::regs::Regs;
 use crate::stack::Stack;
@@ -57,6 +58,8 @@ pub struct ThreadSampler {
     ready: Cell<bool>,
     walking: Cell<bool>,
     scratch: UnsafeCell<MaybeUninit<Scratch>>,
+    /// What samples run on.
+    stack: OwnStack,
 }
 
 // SAFETY: see the type: shared fields are atomics, the rest is touched by the owning thread only, in its
@@ -131,7 +134,9 @@ extern "C" fn on_signal<S: Sampled>(number: i32, info: *mut libc::siginfo_t, con
         // SAFETY: likewise; a set begins with the kernel's eight bytes.
         let blocked =
             unsafe { (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read() };
-        S::sample(thread, &mut Sample { regs, blocked, stack: thread.stack(), sampler });
+        let mut sample = Sample { regs, blocked, stack: thread.stack(), sampler };
+        // The handler does not nest, and nobody else uses this stack.
+        sampler.stack.run(|| S::sample(thread, &mut sample));
     }
 }
 
@@ -152,6 +157,7 @@ impl ThreadSampler {
             ready: Cell::new(false),
             walking: Cell::new(false),
             scratch: UnsafeCell::new(MaybeUninit::uninit()),
+            stack: OwnStack::new(),
         }
     }
 

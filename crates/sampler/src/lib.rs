@@ -4,6 +4,7 @@
 //! clock     the kernel interrupts a thread after each period of its CPU time   (perf task-clock, or a timer)
 //! phase     brings these interrupts together with the kernel's own
 //! handler   the signal that carries it; reads the interrupted registers
+//! own_stack what the rest of a sample runs on
 //! unwind    registers -> caller's registers -> ... -> thread start
 //!   rule      what one pc needs for that: 24 bytes, found in
 //!   cache     a lock-free table shared by all threads, filled by
@@ -21,7 +22,7 @@
 //!   function but `_dl_find_object`, which is lock-free and made for this. Memory comes from [`preload::arena`].
 //! - At most one signal per thread is ever outstanding, so a program that blocks signals for long is not
 //!   flooded, and a full signal queue never turns into a deadly `SIGIO`.
-//! - Handlers fit a small alternate stack: what is large lives in the thread's slot.
+//! - Handlers fit a small alternate stack: they go on at once on one of their own ([`own_stack`]).
 //! - Everything lost (periods missed, paths cut, nodes refused) is counted.
 //! - `errno` and vector registers are as the program left them: the first because libc is not called, the
 //!   second because the kernel saves and restores them around a handler.
@@ -32,6 +33,7 @@ pub mod cfi;
 pub mod clock;
 pub mod handler;
 pub mod module;
+pub mod own_stack;
 pub mod path;
 pub mod phase;
 pub mod regs;

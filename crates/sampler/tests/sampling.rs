@@ -130,6 +130,17 @@ fn cancelled_while_sampled() {
     undisturbed("cancel.c");
 }
 
+/// Samples strike on the alternate stack and must not need it.
+#[test]
+fn on_a_small_alternate_stack() {
+    let bench = Bench::new();
+    let Some(program) = bench.compile("gcc", "-O2", "small_stack.c", "small_stack") else { return };
+    let native = text(&run(&program, &[], None, &[]));
+    let (profile, printed) = profile(&program, &[], &[("FARSIGHT_CCT_PERIOD_NS", "100000")]);
+    assert_eq!(printed, native);
+    assert!(profile.number("taken") > 50, "{:?}", profile.header);
+}
+
 /// The dynamic linker's entry, which calls constructors, has no unwind information and is the root all the same.
 #[test]
 fn constructors_are_rooted() {

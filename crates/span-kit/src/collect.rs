@@ -72,6 +72,7 @@ fn record(dump: &Dump) -> Record {
         span: t.span,
         burdened_span: t.burdened.max(t.span),
         burden: dump::number(dump, "burden").unwrap_or(0),
+        fork_extra_milli: 0,
         spawns: t.spawns,
         threads: dump::number(dump, "threads").unwrap_or(1),
         repaired: dump::number(dump, "repaired").unwrap_or(0),

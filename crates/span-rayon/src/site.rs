@@ -107,7 +107,9 @@ pub fn place(
     }
     // An operation of rayon's starts.
     let site = by_stack(here, parent, kind.1, closures.0);
-    (here.place((OPERATION, site as usize, context), || [(site, here.enter(context, site)); 2]), kind)
+    let place = here.place((OPERATION, site as usize, context), || [(site, here.enter(context, site)); 2]);
+    here.begin_anew(); // the walk is ours
+    (place, kind)
 }
 
 /// Two closures in the source, or no sites if that is rayon's.
@@ -181,15 +183,17 @@ fn inside_rayon(file: &str) -> bool {
         "range.rs",
         "str.rs",
     ];
-    let parts: Vec<&str> = file.split('/').collect();
-    parts.iter().enumerate().any(|(at, part)| {
-        ["rayon-core", "rayon"].iter().any(|name| {
-            let Some(rest) = part.strip_prefix(name) else { return false };
+    // From the end, where the answer is: this is also asked in the middle of a strand, which pays for it.
+    let (mut next, mut second) = ("", "");
+    file.rsplit('/').any(|part| {
+        let found = part.strip_prefix("rayon").is_some_and(|rest| {
+            let rest = rest.strip_prefix("-core").unwrap_or(rest);
             let versioned =
                 rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
-            let inside = parts.get(at + 1) == Some(&"src");
-            versioned || (rest.is_empty() && inside && parts.get(at + 2).is_some_and(|f| OWN.contains(f)))
-        })
+            versioned || (rest.is_empty() && next == "src" && OWN.contains(&second))
+        });
+        (next, second) = (part, next);
+        found
     })
 }
 

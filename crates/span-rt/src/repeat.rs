@@ -6,18 +6,20 @@
 //! its runs, or the second least of nine and more ([`robust`]). The maximum over many strands is then no longer the
 //! maximum of the noise.
 //!
-//! Strands that are short are not kept. One that is short in other runs and not in this one was disturbed, and costs no
-//! more than the longest that are not kept.
+//! Of strands that are short the first ones are kept: on a path with few forks, what they have too much would show. One that
+//! is short in other runs and not in this one was disturbed, and costs no more than the longest that are not kept.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::env::settings;
 
-/// In ticks: about a fifth of a microsecond. Below, nothing is compared.
+/// In ticks: about a fifth of a microsecond. Below, little is compared.
 const SHORT: u64 = 500;
+/// Short strands that are kept, over all threads, beside others.
+const SHORT_MAX: usize = 1 << 16;
 /// Strands that are kept, over all threads: 16 bytes each and run.
 const STRANDS_MAX: usize = 1 << 24;
 
@@ -50,6 +52,8 @@ pub fn is_on() -> bool {
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
+/// Short strands that were kept.
+static SHORT_KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks at the settings. To be called before the first strand.
 pub fn choose() {
@@ -69,7 +73,8 @@ pub fn way(way: u64, number: u64, side: u64) -> u64 {
 /// What the strand of this name costs, all runs considered.
 #[cold]
 pub fn strand(name: u64, cost: u64) -> u64 {
-    let Some(repeat) = repeat().filter(|_| cost >= SHORT) else { return cost };
+    let is_kept = || cost >= SHORT || SHORT_KEPT.fetch_add(1, Ordering::Relaxed) < SHORT_MAX;
+    let Some(repeat) = repeat().filter(|_| is_kept()) else { return cost };
     let mut now = repeat.now.lock().unwrap_or_else(PoisonError::into_inner);
     if now.len() < STRANDS_MAX {
         now.push((name, cost));
@@ -80,7 +85,8 @@ pub fn strand(name: u64, cost: u64) -> u64 {
 
 /// What a strand costs that cost this much; a run that did not keep it had it short.
 fn all_considered(before: impl Iterator<Item = Option<u64>>, now: u64) -> u64 {
-    robust(&mut before.map(|cost| cost.unwrap_or(SHORT)).chain([now]).collect::<Vec<u64>>())
+    let all = robust(&mut before.map(|cost| cost.unwrap_or(SHORT)).chain([now]).collect::<Vec<u64>>());
+    if now < SHORT { all.min(now) } else { all }
 }
 
 /// What is to be believed of several measurements of one strand: the least, where nothing disturbed it. Of nine, one may
@@ -100,9 +106,11 @@ pub fn finish() -> Option<String> {
     if let Err(e) = std::fs::write(&path, bytes) {
         return Some(format!("what strands cost could not be kept for the next run: {e}"));
     }
-    let last = repeat.before.last().filter(|run| !run.is_empty() && now.len() > 16)?;
-    let known = now.iter().filter(|(name, _)| last.contains_key(name)).count();
-    (known * 2 < now.len())
+    // Which of the short ones are kept is chance.
+    let long: Vec<u64> = now.iter().filter(|(_, cost)| *cost >= SHORT).map(|(name, _)| *name).collect();
+    let last = repeat.before.last().filter(|run| !run.is_empty() && long.len() > 16)?;
+    let known = long.iter().filter(|name| last.contains_key(name)).count();
+    (known * 2 < long.len())
         .then(|| "the runs differ in their tasks, so they could not be compared strand by strand".into())
 }
 
@@ -115,6 +123,9 @@ mod tests {
         assert_eq!(all_considered([].into_iter(), 90_000), 90_000);
         assert_eq!(all_considered([None, Some(70_000)].into_iter(), 90_000), SHORT);
         assert_eq!(all_considered([Some(80_000), Some(70_000)].into_iter(), 90_000), 70_000);
+        // Others may not have kept one that is short.
+        assert_eq!(all_considered([None, None].into_iter(), 90), 90);
+        assert_eq!(all_considered([None, Some(30)].into_iter(), 90), 30);
     }
 
     #[test]

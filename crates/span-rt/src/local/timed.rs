@@ -188,9 +188,10 @@ impl Local {
         follows
     }
 
+    /// The strand starts only now: what was done since the last one ended is ours.
     #[cold]
     #[inline(never)]
-    pub(super) fn begin_anew(&self) {
+    pub fn begin_anew(&self) {
         self.sharing.forget();
         self.begun.set(self.clock.begin());
     }
@@ -308,6 +309,7 @@ impl Local {
         let sides = find().map(|(site, entry)| Tally::new(site, entry));
         let place = Box::leak(Box::new(Place::new(sides)));
         known().insert(key, place);
+        self.begin_anew(); // what this took is ours
         place
     }
 }

@@ -1,11 +1,13 @@
 //! A stack of our own for what takes more than a few frames.
 //!
 //! Samples strike on whatever stack the program gave its signal handlers: 8 KB in Rust programs, of which the kernel's
-//! frame takes almost half. And a hook may be called near the end of a thread's small stack. Following a task to its
-//! creator takes more than that.
+//! frame takes almost half. Evaluating unwind tables takes more than the rest, and following a task to its creator more
+//! than that. And a hook may be called near the end of a thread's small stack.
 //!
-//! One per thread: whoever finds its thread busy stays out (`Thread::busy`), our handler and hooks that the program's own
-//! handlers call alike, so that uses never nest. (A handler of the program that strikes meanwhile runs on this stack.)
+//! One per thread and use: the handler's is the handler's alone, which does not nest; of another, whoever finds its thread
+//! busy stays out (`Thread::busy`), our handler and hooks that the program's own handlers call alike. (A handler of the
+//! program that strikes while a hook is here runs on this stack. None can strike while our handler runs, see
+//! `preload::signal`, so none takes the alternate stack for free that ours has left.)
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
