@@ -66,10 +66,10 @@ static void strassen(const M *a, int da, const M *b, int db, M *c, int dc, int n
 }
 
 int main(int argc, char **argv) {
-    int n = argc > 1 ? atoi(argv[1]) : 512;
+    int n = argc > 1 ? atoi(argv[1]) : 512, times = argc > 2 ? atoi(argv[2]) : 1;
     M *a = malloc(sizeof(M) * n * n), *b = malloc(sizeof(M) * n * n), *c = malloc(sizeof(M) * n * n);
     for (int i = 0; i < n * n; i++) { a[i] = i % 7; b[i] = i % 5; }
-    strassen(a, n, b, n, c, n, n);
+    for (int i = 0; i < times; i++) strassen(a, n, b, n, c, n, n);
     printf("%.0f\n", c[n + 1]);
     free(a);
     free(b);
