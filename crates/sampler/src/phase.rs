@@ -11,7 +11,8 @@
 //! Locked  the kernel keeps the phase from there on, exactly, until the thread is switched out
 //! ```
 //! Whether the phase was lost shows in how long after the multiple strikes are seen. That varies with the interrupts'
-//! latency, so the least of several strikes is looked at. A thread that is often switched out is tried ever less often.
+//! latency, so the least of several strikes is looked at; some in a row that are far off, as they mostly are after another
+//! thread had the core, say it sooner. A thread that is often switched out is tried ever less often.
 //!
 //! What a sample stands for does not change: its CPU time is measured. Strikes at whole milliseconds are as blind to what
 //! the program does in step with its milliseconds as any fixed period is.
@@ -44,6 +45,8 @@ pub struct Phase {
     /// The least time after a multiple in the first window, and so far in this one.
     floor_ns: u64,
     least_ns: u64,
+    /// Strikes in a row that were far off.
+    far: u32,
     /// How long before the multiple the strike of `Near` is planned.
     lead_ns: u64,
 }
@@ -70,8 +73,12 @@ const LEAD_MAX_NS: u64 = 120_000;
 const WINDOW: u32 = 16;
 /// What the least time after a multiple may vary by, and the part of it that may be added.
 const TOLERANCE_NS: u64 = 12_000;
-/// Windows after which an attempt has paid.
+/// Strikes in a row, this much later than those of the first window, that mean a lost phase.
+const FAR_MAX: u32 = 3;
+const FAR_NS: u64 = 100_000;
+/// Windows after which an attempt has paid, and strikes to wait for before the next one if it has.
 const WINDOWS_MIN: u32 = 4;
+const PATIENCE_PAID: u32 = 4;
 /// Longer periods cost little anyway; and where other programs want the cores, too, threads are switched at ticks, which is
 /// better not to be in step with when samples are few.
 const PERIOD_MAX_NS: u64 = 1_000_000;
@@ -88,6 +95,7 @@ impl Phase {
             windows: 0,
             floor_ns: 0,
             least_ns: u64::MAX,
+            far: 0,
             lead_ns: LEAD_FIRST_NS,
         }
     }
@@ -117,7 +125,8 @@ impl Phase {
                 if early_ns > self.lead_ns / 2 {
                     self.lead_ns = (self.lead_ns - self.lead_ns / 8).max(LEAD_MIN_NS);
                 }
-                *self = Self { step: Step::Locked, strikes: 0, windows: 0, least_ns: u64::MAX, ..*self };
+                *self =
+                    Self { step: Step::Locked, strikes: 0, windows: 0, least_ns: u64::MAX, far: 0, ..*self };
                 Order::StartAt(multiple)
             }
             Step::Near(_) => {
@@ -125,12 +134,17 @@ impl Phase {
                 if self.strikes < TRIES_MAX {
                     return self.approach(wall_ns, period_ns);
                 }
-                self.free(2 * self.patience);
+                self.give_up();
                 Order::Whole
             }
             Step::Locked => {
-                self.least_ns = self.least_ns.min(wall_ns % period_ns);
-                if self.strikes >= WINDOW {
+                let late_ns = wall_ns % period_ns;
+                self.least_ns = self.least_ns.min(late_ns);
+                let is_far = self.windows > 0 && late_ns > self.floor_ns + FAR_NS;
+                self.far = if is_far { self.far + 1 } else { 0 };
+                if self.far >= FAR_MAX {
+                    self.lost();
+                } else if self.strikes >= WINDOW {
                     self.judge();
                 }
                 Order::Go
@@ -157,17 +171,25 @@ impl Phase {
             && self.floor_ns <= LEAD_MAX_NS
         {
             self.windows = self.windows.saturating_add(1);
-        } else if self.windows >= WINDOWS_MIN {
-            self.free(PATIENCE_MIN);
         } else {
-            self.free(2 * self.patience);
+            self.lost();
         }
+    }
+
+    /// The phase was lost: tried again soon if it had been kept for long.
+    fn lost(&mut self) {
+        if self.windows >= WINDOWS_MIN { self.free(PATIENCE_PAID) } else { self.give_up() }
+    }
+
+    /// Not worth the trouble, it seems.
+    fn give_up(&mut self) {
+        self.free((2 * self.patience).clamp(PATIENCE_MIN, PATIENCE_MAX));
     }
 
     fn free(&mut self, patience: u32) {
         self.step = Step::Free;
         self.strikes = 0;
-        self.patience = patience.clamp(PATIENCE_MIN, PATIENCE_MAX);
+        self.patience = patience;
     }
 }
 
@@ -245,6 +267,19 @@ mod tests {
         }
         clock.expires_ns += 333_000;
         for _ in 0..100 {
+            clock.strike(8_000);
+        }
+        assert_eq!(clock.strike(8_000), 0);
+    }
+
+    #[test]
+    fn comes_back_soon_if_it_had_stayed_for_long() {
+        let mut clock = Simulation::new();
+        for _ in 0..500 {
+            clock.strike(8_000);
+        }
+        clock.expires_ns += 333_000;
+        for _ in 0..FAR_MAX + PATIENCE_PAID + TRIES_MAX {
             clock.strike(8_000);
         }
         assert_eq!(clock.strike(8_000), 0);
