@@ -15,6 +15,10 @@ use wire::log::{Event, what};
 /// Set in the process that runs the engine, so that addresses are not randomized there.
 const STAGE: &str = "FARSIGHT_LOG_STAGE";
 
+/// No rseq area, and no string functions with AVX-512: these have masks, which the stepper does not look at (it says what an
+/// instruction could access). Tests of growth judge masked accesses by sizes that are known.
+const TUNABLES: &str = "glibc.pthread.rseq=0:glibc.cpu.hwcaps=-AVX512VL,-AVX512BW,-AVX512F";
+
 #[test]
 fn every_event_is_that_of_single_stepping() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -35,7 +39,7 @@ fn every_event_is_that_of_single_stepping() {
             .arg(me)
             .args(["--exact", "every_event_is_that_of_single_stepping", "--nocapture"])
             .env_clear()
-            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+            .env("GLIBC_TUNABLES", TUNABLES)
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env(STAGE, &case.name)
             .output()
