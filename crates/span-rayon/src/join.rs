@@ -56,12 +56,28 @@ impl Drop for Unwound {
     }
 }
 
+/// The same for a join: one of its sides has unwound, and both have ended.
+pub(crate) struct Torn(pub *mut Running);
+
+impl Drop for Torn {
+    fn drop(&mut self) {
+        let here = Local::here();
+        // What the other side left behind is not looked for.
+        // SAFETY: the children have ended; the frame's task is this thread's again.
+        unsafe { (*self.0).task.fold(local::scale(), here.arena()) };
+        here.resume(self.0);
+    }
+}
+
 /// Ends the strand of a task whose closure unwinds. What it measured is lost.
-struct Panicked;
+struct Panicked(*mut Running);
 
 impl Drop for Panicked {
     fn drop(&mut self) {
-        Local::here().leave();
+        let here = Local::here();
+        here.leave();
+        // SAFETY: in the frame that unwinds, and dropped behind this.
+        unsafe { (*self.0).task.lose(here.arena()) };
     }
 }
 
@@ -115,7 +131,7 @@ impl Side {
         // Without a branch: stolen or not, the strand that starts here begins with the same instructions.
         let at_home = core::ptr::eq(here, self.home.0);
         let direct = here.resume_after(&raw mut running, self.tag) & at_home;
-        let panicked = Panicked;
+        let panicked = Panicked(&raw mut running);
         let result = f();
         forget(panicked);
         here.pause();
@@ -226,9 +242,9 @@ fn fork<RA, RB>(
     let out = Slot(&raw mut out_b);
     let way = p.way_of_child(1);
     let second = Side { site: site_b, entry: entry_b, way, tag: tag + 1, out, ..first };
-    let unwound = Unwound(parent);
+    let torn = Torn(parent);
     let results = join(&first, &second);
-    forget(unwound);
+    forget(torn);
     // SAFETY: the children have ended; this frame's task is this thread's again.
     unsafe { (*parent).task.join(&mut out_a, &mut out_b, local::burden(), local::scale(), here.arena()) };
     // Calls that would find nothing to free.

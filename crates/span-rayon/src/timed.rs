@@ -4,13 +4,13 @@
 //! counts instructions, so nothing asks whether; the two sides share one description of the fork; and a side that ran on its parent's thread, without a scope, leaves five numbers behind
 //! ([`Light`]).
 
-use crate::join::{Home, Unwound, Waiting};
+use crate::join::{Home, Torn, Waiting};
 use crate::sides::Run;
 use crate::site;
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, forget};
 use core::panic::Location;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 use span_rt::Local;
 use span_rt::local::{Fresh, Place, Running};
 use spandag::task::Light;
@@ -25,19 +25,40 @@ pub struct Fork {
     tag: usize,
     /// Written by each side when it ends; if one unwinds, nobody looks at them.
     out: [UnsafeCell<MaybeUninit<Light>>; 2],
-    /// A side runs elsewhere, or out of order: what follows the first one may be waiting.
-    apart: AtomicBool,
+    /// What does not happen to most forks: [`APART`] and [`OWNS`].
+    marks: AtomicU8,
 }
+
+/// A side runs elsewhere, or out of order: what follows the first one may be waiting.
+const APART: u8 = 1;
+/// What a side has written owns memory.
+const OWNS: [u8; 2] = [2, 4];
 
 // SAFETY: each side writes its own part of `out`; the rest is only read, and tallies are written by their thread alone.
 unsafe impl Sync for Fork {}
 
 /// Ends the strand of a side that unwinds. What it measured is lost.
-struct Panicked;
+struct Panicked(*mut MaybeUninit<Running>);
 
 impl Drop for Panicked {
     fn drop(&mut self) {
-        Local::here().leave();
+        // SAFETY: in the frame that unwinds, which does nothing else with it; started on this thread.
+        Local::here().lose_timed(unsafe { &mut *self.0 });
+    }
+}
+
+/// What is left of a fork one of whose sides unwound, when both have ended.
+struct Lost<'a>(&'a Fork);
+
+impl Drop for Lost<'_> {
+    fn drop(&mut self) {
+        let marks = self.0.marks.load(Ordering::Relaxed);
+        for (out, owns) in self.0.out.iter().zip(OWNS) {
+            if marks & owns != 0 {
+                // SAFETY: the mark says that it was written, and nobody else will look at it.
+                unsafe { (*out.get()).assume_init_drop() };
+            }
+        }
     }
 }
 
@@ -63,9 +84,9 @@ impl Fork {
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.
         let direct = here.start_timed(&mut running, self.tag + SIDE, &self.fresh, tally) & at_home;
         if !direct {
-            self.apart.store(true, Ordering::Relaxed);
+            self.marks.fetch_or(APART, Ordering::Relaxed);
         }
-        let panicked = Panicked;
+        let panicked = Panicked(&raw mut running);
         let result = f();
         forget(panicked);
         let tag = self.tag + SIDE + 1;
@@ -73,11 +94,14 @@ impl Fork {
         let out = unsafe { &mut *self.out[SIDE].get() };
         if direct {
             // Time that passes while the other side is waited for is nobody's: the clock is read before.
-            let alone = SIDE == 1 || !self.apart.load(Ordering::Relaxed);
+            let alone = SIDE == 1 || self.marks.load(Ordering::Relaxed) & APART == 0;
             let habit = alone.then_some(&self.place.habits[1 + SIDE]);
-            here.end_light(&mut running, tag, tally, habit, out);
+            if here.end_light(&mut running, tag, tally, habit, out) {
+                self.marks.fetch_or(OWNS[SIDE], Ordering::Relaxed);
+            }
         } else {
             here.end_stolen(&mut running, tag, out);
+            self.marks.fetch_or(OWNS[SIDE], Ordering::Relaxed);
         }
         result
     }
@@ -142,10 +166,10 @@ fn fork_at<R>(
     };
     let out = [const { UnsafeCell::new(MaybeUninit::uninit()) }; 2];
     let fresh = Fresh { start: running.task.place(), kind };
-    let fork = Fork { home: Home(here), place, fresh, tag, out, apart: AtomicBool::new(false) };
-    let unwound = Unwound(parent);
+    let fork = Fork { home: Home(here), place, fresh, tag, out, marks: AtomicU8::new(0) };
+    let (torn, lost) = (Torn(parent), Lost(&fork));
     let results = join(&fork);
-    forget(unwound);
+    forget((torn, lost));
     // SAFETY: both have returned: they were written, and nobody else has them.
     let [a, b] = fork.out.each_ref().map(|out| unsafe { (*out.get()).assume_init_mut() });
     // SAFETY: the children have ended; this frame's task is this thread's again.

@@ -8,9 +8,34 @@ use span_rayon as rayon_core;
 
 use rayon_core::{farsight_spend as spend, in_place_scope, in_place_scope_fifo, join, scope, spawn};
 use spandag::dump::Dump;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 const PROGRAM: &str = "SPAN_TEST_PROGRAM";
+
+/// Bytes that are allocated.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+struct Counting;
+
+// SAFETY: the system's, and a number.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 fn tree(depth: u32) {
     spend(1);
@@ -180,6 +205,29 @@ fn program(name: &str) {
             join(|| spend(20), || spend(30));
             (9 + 1 + 50, 9 + 30)
         }
+        "lost" => {
+            // Sides that have joined, and so own something, and unwind; sides whose sibling does.
+            std::panic::set_hook(Box::new(|_| ()));
+            let round = || {
+                let caught = std::panic::catch_unwind(|| {
+                    let unwinds = || -> () {
+                        join(|| spend(5), || spend(6));
+                        panic!("on purpose")
+                    };
+                    join(|| join(|| spend(7), || spend(8)), unwinds);
+                });
+                assert!(caught.is_err());
+            };
+            let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            pool.install(|| {
+                (0..1000).for_each(|_| round());
+                let before = LIVE.load(Ordering::Relaxed);
+                (0..10_000).for_each(|_| round());
+                drop(std::panic::take_hook());
+                assert_eq!(LIVE.load(Ordering::Relaxed), before, "bytes after as many panics again");
+            });
+            (0, 0)
+        }
         "detached" => {
             let (send, receive) = std::sync::mpsc::channel();
             spend(3);
@@ -226,7 +274,7 @@ fn main() {
     }
     let out = std::env::temp_dir().join(format!("span-known-{}", std::process::id()));
     std::fs::create_dir_all(&out).unwrap();
-    let names = ["tree", "skewed", "chain", "scope", "outer", "broadcast", "panic", "detached", "blocked"];
+    let names = ["tree", "skewed", "chain", "scope", "outer", "broadcast", "panic", "lost", "detached", "blocked"];
     let mut names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
     names.extend((1..25).map(|n: u32| n.to_string()));
     let mut failed = 0;
@@ -255,9 +303,10 @@ fn main() {
             let t = Dump::read(&text).unwrap().totals;
             let on_span: u64 = t.on_span.iter().map(|r| r.local.span).sum();
             let on_work: u64 = t.on_work.iter().map(|r| r.local.work).sum();
-            if format!("{} {}", t.work, t.span) != expect
+            // What unwinds is lost, but as a whole nothing is.
+            if (format!("{} {}", t.work, t.span) != expect && name != "lost")
                 || on_span != t.span
-                || (on_work != t.work && name != "panic")
+                || (on_work != t.work && name != "panic" && name != "lost")
             {
                 eprintln!(
                     "{name} with {threads} threads (whole: {whole:?}, heavy: {heavy:?}): {} {} instead of {expect}; sites add up to {on_work} {on_span}",

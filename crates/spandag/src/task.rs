@@ -384,6 +384,11 @@ impl Task {
         Spawned { outcome, origin, end, end_burdened }
     }
 
+    /// The task is given up, on the thread that it is on: what ended in it is forgotten.
+    pub fn lose(&mut self, arena: &mut Arena) {
+        arena.truncate(self.floor);
+    }
+
     /// Waits for two children that started here.
     #[inline]
     pub fn join(&mut self, a: &mut Outcome, b: &mut Outcome, burden: Cost, scale: Scale, arena: &mut Arena) {
@@ -405,9 +410,9 @@ impl Task {
         }
     }
 
-    /// Adds up what ended in this task, and forgets the nodes.
+    /// Adds up what ended in this task, and forgets the nodes that were made since it started.
     #[cold]
-    fn fold(&mut self, scale: Scale, arena: &mut Arena) {
+    pub fn fold(&mut self, scale: Scale, arena: &mut Arena) {
         self.line.fold(self.site, scale, arena);
         arena.truncate(self.floor);
     }

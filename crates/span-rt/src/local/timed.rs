@@ -196,8 +196,24 @@ impl Local {
         self.begun.set(self.clock.begin());
     }
 
+    /// The task that [started](Self::start_timed) in `running` unwinds: what it measured is lost.
+    #[cold]
+    #[inline(never)]
+    pub fn lose_timed(&self, running: &mut MaybeUninit<Running>) {
+        let is_made = self.fresh.get().is_null();
+        self.leave();
+        if is_made {
+            // SAFETY: whatever ran on this stack since has said so when it returned or unwound, so that this is the
+            // current task again; and it was made.
+            let running = unsafe { running.assume_init_mut() };
+            running.task.lose(self.arena());
+            // SAFETY: as above; nobody uses it any more.
+            unsafe { core::ptr::drop_in_place(running) };
+        }
+    }
+
     /// The task that [started](Self::start_timed) in `running` ends, on the thread of who waits for it, and directly after
-    /// what came before it.
+    /// what came before it. Whether what it leaves in `out` owns memory.
     #[inline(always)]
     pub fn end_light(
         &self,
@@ -206,14 +222,14 @@ impl Local {
         tally: &Tally,
         habit: Option<&Habit>,
         out: &mut MaybeUninit<Light>,
-    ) {
+    ) -> bool {
         let cost = self.cost_timed(running.as_mut_ptr(), tag, habit);
         if !self.fresh.get().is_null() {
             if let Some(light) = Light::of_strand(cost, tally, self.heavy.get()) {
                 self.fresh.set(core::ptr::null());
                 self.current.set(core::ptr::null_mut());
                 out.write(light);
-                return;
+                return false;
             }
             self.make_now();
         }
@@ -221,8 +237,14 @@ impl Local {
         // SAFETY: it was made.
         let task = unsafe { &mut running.assume_init_mut().task };
         match task.finish_light(cost, tally, self.heavy.get()) {
-            Some(light) => _ = out.write(light),
-            None => self.end_heavy(task, cost, out),
+            Some(light) => {
+                out.write(light);
+                false
+            }
+            None => {
+                self.end_heavy(task, cost, out);
+                true
+            }
         }
     }
 
