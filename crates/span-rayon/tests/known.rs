@@ -274,7 +274,8 @@ fn main() {
     }
     let out = std::env::temp_dir().join(format!("span-known-{}", std::process::id()));
     std::fs::create_dir_all(&out).unwrap();
-    let names = ["tree", "skewed", "chain", "scope", "outer", "broadcast", "panic", "lost", "detached", "blocked"];
+    let names =
+        ["tree", "skewed", "chain", "scope", "outer", "broadcast", "panic", "lost", "detached", "blocked"];
     let mut names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
     names.extend((1..25).map(|n: u32| n.to_string()));
     let mut failed = 0;

@@ -9,8 +9,8 @@
 //! Calls from one place that follow each other, with nothing forked between them, cannot be told apart: they are one
 //! invocation. Of a side of a join its closure is the site.
 
-use super::{Local, Running, Suspended};
-use crate::calls;
+use super::{Local, Running};
+use crate::calls::{self, Suspended};
 use crate::stack;
 use core::sync::atomic::{AtomicBool, Ordering};
 use spandag::Site;

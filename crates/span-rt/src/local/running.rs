@@ -1,0 +1,55 @@
+//! A task that runs, and what its thread needs to know of it.
+
+use super::follow;
+use crate::calls::Suspended;
+use crate::repeat;
+use spandag::task::Task;
+
+/// A task and what its thread needs to know of it.
+pub struct Running {
+    /// The task.
+    pub task: Task,
+    /// Stack address above which frames belong to other tasks.
+    pub base: usize,
+    /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
+    pub kind: (usize, usize),
+    /// Calls in which it forks are followed: it is no side of a join.
+    pub is_followed: bool,
+    /// The tasks around this one that wait for a call which forks, the outermost first. Then
+    /// `task` is the innermost call's.
+    pub callers: Option<Box<Vec<Suspended>>>,
+}
+
+impl Running {
+    /// A task that runs below `base`.
+    #[inline(always)]
+    pub fn new(task: Task, base: usize, kind: (usize, usize)) -> Running {
+        Running { task, base, kind, is_followed: false, callers: None }
+    }
+
+    /// The same, and calls in which it forks are invocations of their own.
+    pub fn followed(task: Task, base: usize) -> Running {
+        Running { is_followed: follow::is_on(), ..Running::new(task, base, (0, 0)) }
+    }
+
+    /// Whether a fork of `kind` is a piece of an operation that splits itself.
+    #[inline]
+    pub fn is_piece_of(&self, kind: (usize, usize)) -> bool {
+        self.kind == kind && self.callers.as_ref().is_none_or(|c| c.is_empty())
+    }
+
+    /// The way of the task on `side` of a fork that this one makes now: its name in other runs.
+    #[inline]
+    pub fn way_of_child(&self, side: u64) -> u64 {
+        if repeat::is_on() { repeat::way(self.task.way, self.task.strands, side) } else { 0 }
+    }
+
+    #[cold]
+    pub(super) fn repeated(&mut self, cost: u64) -> u64 {
+        self.task.strands += 1;
+        if self.task.way == 0 {
+            return cost; // what it does is not the same in every run
+        }
+        repeat::strand(repeat::way(self.task.way, self.task.strands, 2), cost)
+    }
+}
