@@ -23,7 +23,7 @@ use spandag::dump::{Kind, Place};
 use spandag::task::{Finish, Gather, Opened, Spawned};
 use spandag::{Cost, Entry, Site};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `ompt_data_t`.
 type Data = *mut *mut c_void;
@@ -96,8 +96,10 @@ struct Uses {
 /// A task of OpenMP.
 struct OmpTask {
     running: Running,
-    /// The scope that it has spawned into since it last waited.
-    scope: Option<(Opened, Arc<Children>)>,
+    /// What it has spawned since it last waited; the scope is the running task's.
+    children: Option<Arc<Children>>,
+    /// It has forked: whether calls in it are followed has been decided.
+    forked: bool,
     /// Who waits for it.
     parent: Option<Arc<Children>>,
     waiting: bool,
@@ -166,9 +168,17 @@ extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: Data) -> c_int {
     // SAFETY: the interface says that this is its type.
     let set: SetCallback = unsafe { core::mem::transmute(set) };
     local::start();
-    // The program runs already: what this takes is not its own.
-    Local::here().pause_current();
+    // The program runs already: what this takes is not its own. Calls that it is in go on.
+    if span_rt::calls::is_on() {
+        Local::here().pause_to_fork();
+    } else {
+        Local::here().pause_current();
+    }
     span_rt::samples::start();
+    local::unwind();
+    let info = lookup(c"ompt_get_task_info".as_ptr());
+    // SAFETY: the interface says that this is its type; null is none.
+    _ = TASK_INFO.set(unsafe { core::mem::transmute::<*mut c_void, Option<TaskInfo>>(info) });
     Local::here().resume_current();
     ACTIVE.store(true, Ordering::Relaxed);
     let callbacks: [(c_int, *const c_void); 10] = [
@@ -222,6 +232,31 @@ fn site(here: &Local, code: *const c_void, kind: Kind, what: &str) -> Site {
     })
 }
 
+/// `ompt_get_task_info`.
+type TaskInfo =
+    extern "C" fn(c_int, *mut c_int, *mut Data, *mut *const Frame, *mut Data, *mut c_int) -> c_int;
+static TASK_INFO: OnceLock<Option<TaskInfo>> = OnceLock::new();
+
+/// `ompt_frame_t`: where the runtime called the task, and where the task called the runtime.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Frame {
+    exit: u64,
+    enter: u64,
+    flags: [c_int; 2],
+}
+
+/// That of the task which runs on this thread (0), or of one around it.
+fn frame_of(level: c_int) -> Option<Frame> {
+    let info = (*TASK_INFO.get()?)?;
+    let (mut flags, mut thread, mut frame) = (0, 0, core::ptr::null());
+    let (mut task, mut parallel) = (core::ptr::null_mut(), core::ptr::null_mut());
+    let known =
+        info(level, &raw mut flags, &raw mut task, &raw mut frame, &raw mut parallel, &raw mut thread);
+    // SAFETY: null, or the frame of a task that goes on.
+    (known == 2).then(|| unsafe { frame.as_ref() }.copied()).flatten()
+}
+
 /// What is behind a `ompt_data_t`, if we put something there.
 fn behind<T>(data: Data) -> *mut T {
     if data.is_null() {
@@ -240,7 +275,7 @@ extern "C" fn parallel_begin(
     code: *const c_void,
 ) {
     let here = Local::here();
-    let owner = here.pause();
+    let owner = here.pause_to_fork();
     // SAFETY: this thread's current task, just paused.
     let running = unsafe { &mut *owner };
     let site = site(here, code, Kind::Loop, "parallel region");
@@ -266,10 +301,10 @@ extern "C" fn parallel_begin(
 
 impl Region {
     /// A task of the team, starting where the region stands.
-    fn child(&self) -> Running {
+    fn child(&self, base: usize) -> Running {
         // SAFETY: the owner waits for the region; it is changed only under the lock, which the caller holds.
         let task = unsafe { &(*self.owner).task }.child(self.site, self.entry);
-        Running::new(task, usize::MAX, (0, 0))
+        Running::followed(task, base)
     }
 
     /// All that arrived end; the region goes on where the longest ended.
@@ -281,7 +316,8 @@ impl Region {
             // SAFETY: its thread waits in the barrier, and its children have completed.
             let task = unsafe { &mut *task };
             task.join_children();
-            let mut running = core::mem::replace(&mut task.running, self.child());
+            let next = self.child(task.running.base);
+            let mut running = core::mem::replace(&mut task.running, next);
             here.count_forks(2);
             state.gather.add(here.end_apart(&mut running.task), opened.at(), scale, here.arena());
         }
@@ -297,7 +333,8 @@ impl OmpTask {
     fn new(running: Running) -> Self {
         OmpTask {
             running,
-            scope: None,
+            children: None,
+            forked: false,
             parent: None,
             waiting: false,
             phase: 0,
@@ -310,9 +347,9 @@ impl OmpTask {
     }
 
     fn join_children(&mut self) {
-        if let Some((opened, children)) = self.scope.take() {
+        if let (Some(opened), Some(children)) = (self.running.opened.take(), self.children.take()) {
             let gather = core::mem::take(&mut lock(&children.state).gather);
-            self.running.task.close(opened, gather, local::scale(), Local::here().arena());
+            self.running.task.close(*opened, gather, local::scale(), Local::here().arena());
         }
     }
 }
@@ -361,7 +398,9 @@ extern "C" fn implicit_task(
             Arc::from_raw(region)
         };
         let mut state = lock(&region.state);
-        let (running, phase) = (region.child(), state.phase);
+        // The task around it, if this is that one's thread, has entered the runtime.
+        let base = frame_of(1).map_or(0, |frame| frame.enter as usize);
+        let (running, phase) = (region.child(here.within_stack(base)), state.phase);
         let made = OmpTask { phase, region: Some(region.clone()), ..OmpTask::new(running) };
         let made = Box::into_raw(Box::new(made));
         state.tasks.push(made);
@@ -402,6 +441,8 @@ extern "C" fn sync_region(kind: c_int, endpoint: c_int, _parallel: Data, task: D
     let Some(region) = waits_for.region.clone() else { return };
     if endpoint == BEGIN {
         here.pause();
+        // The task ends here, and another one goes on in the calls that it is in.
+        here.all_calls_return(&mut waits_for.running);
         here.leave();
         waits_for.waiting = true;
         lock(&region.state).arrived.push(waits);
@@ -414,7 +455,7 @@ extern "C" fn sync_region(kind: c_int, endpoint: c_int, _parallel: Data, task: D
     if state.phase == waits_for.phase {
         region.settle(&mut state);
     }
-    waits_for.running = region.child();
+    waits_for.running = region.child(waits_for.running.base);
     waits_for.phase = state.phase;
     waits_for.waiting = false;
     drop(state);
@@ -465,19 +506,23 @@ extern "C" fn task_create(
         return;
     }
     let here = Local::here();
-    here.pause();
     // SAFETY: the task that runs on this thread.
     let from = unsafe { &mut *creator };
+    if !from.forked {
+        from.forked = true;
+        from.running.is_followed |= local::follows_calls() && here.may_follow();
+    }
+    here.pause_to_fork();
     let site = site(here, code, Kind::Spawn, "task");
     let entry = here.enter(from.running.task.entry.context, site);
     let id = creator as usize;
-    if from.scope.is_none() {
+    let children = from.children.get_or_insert_with(|| {
         let opened = from.running.task.open(id, local::scale(), here.arena());
         let children = Arc::new(Children { opened: opened.at(), state: Mutex::default() });
-        from.scope = Some((opened, children));
-    }
-    let Some((opened, children)) = &from.scope else { return };
-    let (at, children) = (opened.at(), children.clone());
+        from.running.opened = Some(Box::new(opened));
+        children
+    });
+    let (at, children) = (children.opened, children.clone());
     let costs = (local::burden(), local::scale());
     let way = from.running.way_of_child(3);
     from.running.task.strands += 1;
@@ -543,8 +588,9 @@ extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
             let mut task = *unsafe { Box::from_raw(old) };
             // SAFETY: the runtime's word for this task.
             unsafe { *prior = core::ptr::null_mut() };
-            let children = task.scope.as_ref().map(|s| s.1.clone());
+            let children = task.children.clone();
             task.join_children();
+            here.all_calls_return(&mut task.running);
             if let Some(parent) = task.parent.take() {
                 let outcome = here.end_apart(&mut task.running.task);
                 if let Some(end) = task.end.take() {
@@ -562,6 +608,10 @@ extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
     if !new.is_null() {
         // SAFETY: a task that the runtime now runs on this thread; those that it waits for have completed.
         let starts = unsafe { &mut *new };
+        if starts.running.base == usize::MAX {
+            let base = frame_of(0).map_or(0, |frame| frame.exit as usize);
+            starts.running.base = here.within_stack(base);
+        }
         for before in core::mem::take(&mut starts.before) {
             starts.running.task.after(lock(&before).iter());
         }

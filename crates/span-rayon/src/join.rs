@@ -77,7 +77,7 @@ impl Drop for Panicked {
         let here = Local::here();
         here.leave();
         // SAFETY: in the frame that unwinds, and dropped behind this.
-        unsafe { (*self.0).task.lose(here.arena()) };
+        unsafe { (*self.0).lose(here.arena()) };
     }
 }
 
@@ -125,6 +125,7 @@ impl Side {
         let task = unsafe { self.parent.task() }.task.child(self.site, self.entry);
         let mut running = Running::new(task, 0, self.kind);
         running.task.way = self.way;
+        running.is_followed = local::follows_calls();
         running.base = core::ptr::from_ref(&running) as usize + size_of::<Running>();
         running.task.on(here.arena());
         // What is stolen, or runs out of order, does not leave its nodes for the parent to find.

@@ -96,7 +96,7 @@ pub fn place(
     closures: (&'static str, &'static str),
 ) -> (&'static Place, (usize, usize)) {
     let (site, context) = (parent.task.site, parent.task.entry.context);
-    if parent.kind == kind {
+    if parent.is_piece_of(kind) {
         // Pieces of an operation that splits itself: its site is active already, so nothing changes.
         let entry = Entry { context, top_site: false, top_caller: false };
         return (here.place((PIECE, site as usize, context), || [(site, entry); 2]), kind);

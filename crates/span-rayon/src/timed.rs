@@ -116,6 +116,7 @@ pub fn fork<R>(
 ) -> R {
     let kind = site::kind(at, a);
     fork_at(
+        kind,
         |here, parent| site::last_place(here, parent, kind),
         |here, parent| site::place(here, parent, at, kind, (a, b)),
         join,
@@ -127,6 +128,7 @@ pub fn fork_nowhere<R>(join: impl FnOnce(&Fork) -> R) -> R {
     let entry = Entry { context: 0, top_site: false, top_caller: false };
     let key = (usize::MAX, 0, 0);
     fork_at(
+        site::NO_KIND,
         |here, _| here.last_place(key).map(|place| (place, site::NO_KIND)),
         |here, _| (here.place(key, || [(ROOT, entry); 2]), site::NO_KIND),
         join,
@@ -138,6 +140,7 @@ type Found = (&'static Place, (usize, usize));
 
 #[inline(always)]
 fn fork_at<R>(
+    kind: (usize, usize),
     last: impl FnOnce(&Local, &Running) -> Option<Found>,
     find: impl FnOnce(&Local, &Running) -> Found,
     join: impl FnOnce(&Fork) -> R,
@@ -150,7 +153,8 @@ fn fork_at<R>(
     let waiting = Waiting(parent);
     // SAFETY: this thread's own; its children only start below.
     let running = unsafe { waiting.task() };
-    let last = if running.is_followed {
+    // A piece of an operation of rayon's that splits itself is in no call.
+    let last = if running.is_followed && !running.is_piece_of(kind) {
         here.pause_followed(tag);
         None // where it is now depends on the calls that it is in
     } else {

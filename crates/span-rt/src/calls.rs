@@ -10,6 +10,7 @@
 
 use crate::sites::{self, Key};
 use crate::{Local, clock};
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 use spandag::dump::{Kind, Place};
 use spandag::task::Task;
@@ -138,10 +139,26 @@ pub fn function_of(address: u64) -> Option<u64> {
 
 /// Where the executable lies.
 fn base() -> Option<u64> {
+    Some(extent()?.start)
+}
+
+/// From the start of the executable to its end.
+fn extent() -> Option<Range<u64>> {
     let exe = std::env::current_exe().ok()?;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let line = maps.lines().find(|l| l.ends_with(exe.to_str().unwrap_or("\0")))?;
-    u64::from_str_radix(line.split('-').next()?, 16).ok()
+    let mut lines = maps.lines().filter(|l| l.ends_with(exe.to_str().unwrap_or("\0")));
+    let range = |line: &str| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+    };
+    let first = range(lines.next()?)?;
+    Some(first.start..lines.filter_map(range).next_back().map_or(first.end, |last| last.end))
+}
+
+/// Whether an address lies in the executable.
+pub fn is_ours(address: u64) -> bool {
+    static EXTENT: OnceLock<Option<Range<u64>>> = OnceLock::new();
+    EXTENT.get_or_init(extent).as_ref().is_some_and(|e| e.contains(&address))
 }
 
 /// Asks for calls, if there is a list of functions. To be called once the clock is chosen, before the program starts; later

@@ -63,6 +63,12 @@ pub fn problems(collected: &crate::local::Collected) -> Vec<String> {
             crate::calls::CALLS_MAX
         ));
     }
+    if collected.skipped {
+        problems.push(
+            "some tasks forked too soon to look at the calls that they were in, which are part of them"
+                .into(),
+        );
+    }
     problems.extend(crate::repeat::finish());
     problems.extend(clock_problems(collected.sees_preemption, collected.misses_engine));
     problems

@@ -15,6 +15,7 @@ mod running;
 mod strand;
 mod timed;
 
+pub use follow::{is_on as follows_calls, unwind};
 pub(crate) use mode::rescale;
 pub use mode::{Mode, burden, choose, heavy, is_whole, mode, scale};
 pub use program::{Collected, PROGRAM, collect, gather, is_root, start};
@@ -60,6 +61,9 @@ pub struct Local {
     hook: Cell<u64>,
     heavy: Cell<u64>,
     burden: Cell<u64>,
+    /// Ticks that may be spent on calls in which tasks fork; at most [`allowance_max`](Self::allowance_max).
+    allowance: Cell<i64>,
+    allowance_max: Cell<i64>,
     /// Readings that strands share; see [`Mode`].
     pub sharing: Sharing,
     /// The fork that was looked up last.
@@ -81,6 +85,8 @@ pub struct Local {
     /// Forks where only lengths are kept, and what strands have been like there.
     plain_forks: Cell<u64>,
     habits: [[Habit; 3]; HABITS],
+    /// There came a time when calls that tasks fork in were not looked at.
+    skipped: Cell<bool>,
     /// Where the engine tells of calls; null in other modes.
     calls: *mut CallLog,
     /// For a copy of them.
@@ -159,6 +165,9 @@ impl Local {
             hook: Cell::new(0),
             heavy: Cell::new(0),
             burden: Cell::new(0),
+            allowance: Cell::new(0),
+            allowance_max: Cell::new(0),
+            skipped: Cell::new(false),
             samples: Cell::new(StrandLog::nobody()),
         });
         if settings().cost == Cost::Instructions {
@@ -183,11 +192,19 @@ impl Local {
         self.burden.set(burden());
         self.calm.set(self.clock.calm().unwrap_or(&raw const NEVER_CALM));
         self.sharing.start_if_known();
+        self.allow_following();
     }
 
     /// Strands of this thread are sampled from now on.
     pub fn be_sampled(&self) {
         self.samples.set(StrandLog::of_thread(self.strand.as_ptr()));
+    }
+
+    /// That address if it lies on this thread's stack, above the caller's frame; else its end.
+    pub fn within_stack(&self, address: usize) -> usize {
+        let mark = 0u64;
+        let here = core::ptr::from_ref(&mark) as usize;
+        if (here..self.stack_top).contains(&address) { address } else { self.stack_top }
     }
 
     /// The nodes of this thread.

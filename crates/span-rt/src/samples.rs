@@ -14,11 +14,11 @@
 use crate::env::{Cost, settings};
 use crate::sites::{self, Key};
 use crate::{calls, libc, local};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use spandag::dump::{Kind, Place};
 use spandag::{Measure, Record, Site};
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const ENTRIES_MAX: usize = 256;
 
 /// `wire::strand::StrandLog`.
@@ -51,6 +51,39 @@ struct Chain {
 struct Call {
     function: u64,
     site: u64,
+}
+
+/// `wire::strand::INSIDE_MAX`.
+pub const INSIDE_MAX: usize = 64;
+
+/// `wire::strand::Inside`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Inside {
+    /// What was called, by its place in the table.
+    pub function: u64,
+    /// Where it returns to.
+    pub site: u64,
+    /// Where that address lies.
+    pub frame: u64,
+}
+
+/// `farsight_strand_inside`, if there are samples.
+static WALK: AtomicPtr<core::ffi::c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The calls of the program's own functions that this thread is in below `base`, up to the body of a task, the innermost
+/// first.
+pub fn calls_around(base: usize, room: &mut [Inside; INSIDE_MAX]) -> &[Inside] {
+    let walk = WALK.load(Ordering::Relaxed);
+    if walk.is_null() {
+        return &[];
+    }
+    // SAFETY: the function of that name has this type, and writes no more than there is room for.
+    let len = unsafe {
+        let walk: extern "C" fn(u64, *mut Inside) -> usize = core::mem::transmute(walk);
+        walk(base as u64, room.as_mut_ptr())
+    };
+    &room[..len.min(INSIDE_MAX)]
 }
 
 struct Nobody(StrandLog);
@@ -91,6 +124,9 @@ pub fn start() {
         ask(VERSION, table.as_ptr(), table.len())
     };
     COST.store(cost, Ordering::Relaxed);
+    if cost != 0 {
+        WALK.store(find(c"farsight_strand_inside"), Ordering::Relaxed);
+    }
     local::Local::here().be_sampled();
 }
 

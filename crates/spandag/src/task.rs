@@ -410,6 +410,23 @@ impl Task {
         }
     }
 
+    /// A call that this task made is over, but what it spawned is not: the scope that it opened goes on, and is this task's to
+    /// close. So the call was no invocation with a span of its own: what it did is what this task did.
+    pub fn take_over(&mut self, call: Task, opened: &mut Opened, scale: Scale, arena: &mut Arena) {
+        self.keep_own();
+        self.work += call.work;
+        self.local += call.local;
+        self.burdened += call.burdened;
+        let mut cut = call.cut.unwrap_or_default();
+        cut.span += self.cut_span() + self.line.span();
+        cut.local += self.cut_local() + self.line.local();
+        let mut before = core::mem::replace(&mut self.line, call.line);
+        before.append(core::mem::take(&mut opened.line), self.site, scale, arena);
+        before.fold(self.site, scale, arena);
+        opened.line = before;
+        opened.cut = self.cut.replace(cut);
+    }
+
     /// Adds up what ended in this task, and forgets the nodes that were made since it started.
     #[cold]
     pub fn fold(&mut self, scale: Scale, arena: &mut Arena) {

@@ -20,8 +20,8 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 use preload::arena::Arena;
 use preload::{AfterFork, Hooks, Interest, Thread, process, thread as threads};
-use sampler::{Backend, Config, Sample, Sampled, ThreadSampler, module};
-use wire::strand::{BODY, CALLS_MAX, Call, ENTRIES_MAX, Entry, StrandLog, VERSION, Word};
+use sampler::{Backend, Config, Frame, Regs, Sample, Sampled, ThreadSampler, module};
+use wire::strand::{BODY, CALLS_MAX, Call, ENTRIES_MAX, Entry, INSIDE_MAX, Inside, StrandLog, VERSION, Word};
 
 /// CPU time between two samples of a thread: some hundred a second say enough, and cost some percent.
 const PERIOD_NS: u64 = 2_000_000;
@@ -107,26 +107,14 @@ impl Sampled for Strands {
 impl Local {
     fn count(&self, base: u64, sample: &mut Sample) {
         let mut calls = [Call::default(); CALLS_MAX];
-        let (mut len, mut frames) = (0, 0);
-        let mut callee = None;
-        sample.walk(|frame| {
-            // A call belongs to the strand if it was made below the strand's base.
-            if frame.regs.sp() > base || frames == FRAMES_MAX {
-                return ControlFlow::Break(());
-            }
-            frames += 1;
-            let pc = frame.key.pc();
-            if let (Some(function), Some(place)) = (callee, calls.get_mut(len)) {
-                *place = Call { function, site: pc };
+        let mut len = 0;
+        sample.walk(calls_below(base, |call, _| {
+            if let Some(place) = calls.get_mut(len) {
+                *place = call;
                 len += 1;
             }
-            let Some((function, body)) = function_at(if frame.key.is_exact() { pc } else { pc - 1 }) else {
-                callee = None;
-                return ControlFlow::Continue(());
-            };
-            callee = Some(function);
-            if body || len == CALLS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+            len < CALLS_MAX
+        }));
         // SAFETY: the handler is the only writer, and does not nest.
         let log = unsafe { &mut *self.log.get() };
         log.taken += 1;
@@ -145,6 +133,52 @@ impl Local {
             log.lost += 1;
         }
     }
+}
+
+/// Visits frames from the innermost on: `each` gets every call of the program's own functions that was made below `base`,
+/// and where its return address lies, up to the body of a task, and says whether to go on.
+fn calls_below(base: u64, mut each: impl FnMut(Call, u64) -> bool) -> impl FnMut(&Frame) -> ControlFlow<()> {
+    let mut frames = 0;
+    let mut callee = None;
+    move |frame| {
+        let sp = frame.regs.sp();
+        if sp > base || frames == FRAMES_MAX {
+            return ControlFlow::Break(());
+        }
+        frames += 1;
+        let pc = frame.key.pc();
+        if let Some(function) = callee.take()
+            && !each(Call { function, site: pc }, sp.wrapping_sub(8))
+        {
+            return ControlFlow::Break(());
+        }
+        match function_at(if frame.key.is_exact() { pc } else { pc - 1 }) {
+            Some((_, true)) => ControlFlow::Break(()),
+            Some((function, false)) => {
+                callee = Some(function);
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// The calls that the calling thread is in below `base`, the innermost first; how many.
+///
+/// # Safety
+/// There is room for [`INSIDE_MAX`] at `out`. Called outside of strands.
+#[inline(never)]
+pub unsafe fn inside(base: u64, out: *mut Inside) -> usize {
+    let Some(thread) = threads::known::<Local>() else { return 0 };
+    let mut len = 0;
+    let visit = calls_below(base, |call, frame| {
+        // SAFETY: by contract: there is room.
+        unsafe { out.add(len).write(Inside { call, frame }) };
+        len += 1;
+        len < INSIDE_MAX
+    });
+    thread.local().sampler.walk(Regs::here(), thread.stack(), visit);
+    len
 }
 
 /// The number of the function that holds an address; whether it is the body of a task.

@@ -6,11 +6,13 @@
 //! and has these layouts too.
 
 /// Changes with anything below.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Chains that a strand may have between two looks; samples beyond are counted as lost.
 pub const ENTRIES_MAX: usize = 256;
 /// Calls of a chain, the innermost first; what lies further out is left off.
 pub const CALLS_MAX: usize = 48;
+/// Calls that a thread may be told to be in; what lies further out is left off.
+pub const INSIDE_MAX: usize = 64;
 /// Marks functions in the table that are bodies of tasks: a chain ends there.
 pub const BODY: u64 = 1 << 63;
 
@@ -61,4 +63,14 @@ pub struct Call {
     pub function: u64,
     /// Address.
     pub site: u64,
+}
+
+/// A call that goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Inside {
+    /// The call.
+    pub call: Call,
+    /// Where its return address lies.
+    pub frame: u64,
 }

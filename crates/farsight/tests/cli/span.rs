@@ -175,6 +175,37 @@ fn samples_inside_openmp_tasks_tell_calls_apart() {
     }
 }
 
+/// In time and in instructions; built by clang, whose runtime this is, and by gcc.
+#[test]
+fn calls_that_fork_in_openmp_tasks_are_invocations() {
+    let folder = Folder::new();
+    let source = format!("{}/../../test-programs/span/omp_calls.c", env!("CARGO_MANIFEST_DIR"));
+    for compiler in ["gcc", "clang"] {
+        let program = folder.path(compiler).display().to_string();
+        // A call that is the last thing which a function does stays a call.
+        let args = ["-O2", "-g", "-fopenmp", "-fno-optimize-sibling-calls", "-o", &program, &source];
+        let built = std::process::Command::new(compiler).args(args).output();
+        if !built.is_ok_and(|o| o.status.success()) || openmp_is_missing(&folder, &program) {
+            eprintln!("skipped: no {compiler} with OpenMP, or no libomp");
+            continue;
+        }
+        let flags = ["--cost", "instructions", "--model-cores", "2", "-o", "/dev/null"];
+        let counted = profile(&folder, &flags, &[&program, "100000"]);
+        crate::span_cargo::calls_that_fork(&counted, "", 15, 0.05);
+        let timed = profile(&folder, &["--model-cores", "2", "-o", "/dev/null"], &[&program, "4000000"]);
+        crate::span_cargo::calls_that_fork(&timed, "", 7, 0.5);
+        for document in [&counted, &timed] {
+            let sites = document["sites"].as_array().expect("sites");
+            let call = |callee: &str| sites.iter().find(|s| s["kind"] == "call" && s["callee"] == callee);
+            // Its tasks are its caller's to wait for.
+            assert!(call("scatter").is_none(), "{compiler} {document:#}");
+            let region = call("region").unwrap_or_else(|| panic!("{compiler} {document:#}"));
+            let parallelism = number(&region["on_work"]["work"]) / number(&region["on_work"]["span"]);
+            assert!((1.5..2.1).contains(&parallelism), "{compiler} {region:#}");
+        }
+    }
+}
+
 fn openmp_is_missing(folder: &Folder, program: &str) -> bool {
     profile(folder, &["-o", "/dev/null"], &[program, "10"])["model"] != "openmp"
 }

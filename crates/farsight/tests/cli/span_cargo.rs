@@ -61,6 +61,7 @@ fn weigh(numbers: &[u64]) -> u64 {
         "[package]\nname = \"tasks\"\nedition = \"2024\"\n\n[dependencies]\nrayon-core = \"1.12\"\n",
     ),
     ("tasks/src/bin/uneven.rs", include_str!("span_cargo/uneven.rs")),
+    ("tasks/src/bin/nested.rs", include_str!("span_cargo/nested.rs")),
     ("tasks/src/bin/stuck.rs", include_str!("span_cargo/stuck.rs")),
     ("app/tests/runtime.rs", include_str!("span_cargo/runtime.rs")),
 ];
@@ -169,6 +170,51 @@ pub fn sampled_three_to_one(document: &Value) {
     assert!(sites().filter(sampled).count() >= 2, "{document:#}");
 }
 
+/// `solve` has five strands of which three follow each other, and half as much when it is called first; `tree` is called from
+/// closures or tasks of its own `calls` times on each side, of which 4 deep ones are not nested in one from the same place
+/// or, where only calls that fork are known, 3. Sums over sites are the totals.
+pub fn calls_that_fork(document: &Value, prefix: &str, calls: u64, error: f64) {
+    let sites = || document["sites"].as_array().expect("sites").iter();
+    let of = |callee: &str| {
+        let callee = format!("{prefix}{callee}");
+        // The second of two on one line has a number behind its name.
+        let is_it =
+            |s: &&Value| s["kind"] == "call" && s["callee"].as_str().is_some_and(|c| c.starts_with(&callee));
+        let mut found: Vec<&Value> = sites().filter(is_it).collect();
+        found.sort_by_key(|s| s["line"].as_u64());
+        found
+    };
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < error;
+    let solve: Vec<&Value> = of("solve").iter().map(|s| &s["on_work"]).collect();
+    assert!(!solve.is_empty(), "{document:#}");
+    for call in &solve {
+        assert_eq!((&call["count"], &call["local"]["count"]), (&1.into(), &1.into()), "{document:#}");
+        assert!(near(number(&call["work"]) / number(&call["span"]), 5.0 / 3.0), "{document:#}");
+    }
+    if let [first, second] = solve[..] {
+        assert!(near(number(&second["work"]), 2.0 * number(&first["work"])), "{document:#}");
+    }
+    let tree = of("tree");
+    let [outermost, inner @ ..] = &tree.iter().map(|s| &s["on_work"]).rev().collect::<Vec<_>>()[..] else {
+        panic!("{document:#}");
+    };
+    assert_eq!(outermost["count"], 1, "{document:#}");
+    // Sixteen strands, all beside each other.
+    let one = number(&solve[0]["span"]) / 3.0;
+    assert!(near(number(&outermost["work"]), 16.0 * one), "{document:#}");
+    assert!(near(number(&outermost["span"]), one), "{document:#}");
+    assert_eq!(inner.len(), 2, "{document:#}");
+    for call in inner {
+        let counts = (call["count"].as_u64(), call["local"]["count"].as_u64());
+        assert_eq!(counts, (Some(if calls == 15 { 4 } else { 3 }), Some(calls)), "{document:#}");
+    }
+    let sum = |part: &str, what: &str| -> f64 { sites().map(|s| number(&s[part]["local"][what])).sum() };
+    let rounding = sites().count() as f64 + 1.0;
+    assert!((sum("on_work", "work") - number(&document["work"])).abs() <= rounding, "{document:#}");
+    assert!((sum("on_span", "span") - number(&document["span"])).abs() <= rounding, "{document:#}");
+}
+
 fn is_sum_in_main(site: &Value) -> bool {
     site["callee"].as_str().is_some_and(|c| c.ends_with("halves::sum"))
         && site["function"].as_str() == Some("app::main")
@@ -246,6 +292,16 @@ fn a_vendored_locked_workspace_is_built_run_tested_and_measured() {
     assert!((long / short - 3.0).abs() < 0.1, "{long} {short} {counted:#}");
     let (_, timed) = project.profile(&[], &uneven("400000"));
     sampled_three_to_one(&timed);
+
+    // Calls that fork, inside the closures of joins: counted and in time, where strands run into each other by some
+    // nanoseconds and calls begin with their first fork.
+    let nested = |steps| ["run", "-q", "--offline", "--locked", "-p", "tasks", "--bin", "nested", steps];
+    let (_, counted) = project.profile(&flags, &nested("20000"));
+    calls_that_fork(&counted, "nested::", 15, 0.05);
+    for runs in ["1", "2"] {
+        let (_, timed) = project.profile(&["--runs", runs], &nested("1000000"));
+        calls_that_fork(&timed, "nested::", 7, 0.5);
+    }
 
     // A task that waits for one which a single worker starts after it.
     let stuck = ["run", "-q", "--offline", "--locked", "-p", "tasks", "--bin", "stuck"];

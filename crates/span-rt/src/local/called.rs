@@ -1,6 +1,6 @@
 //! What a strand did inside of calls, as the engine or samples tell.
 
-use super::{Local, Running, scale};
+use super::{Local, Running, follow, scale};
 use crate::calls::{self, Call, Event};
 use core::sync::atomic::Ordering;
 use spandag::task::Outcome;
@@ -13,6 +13,8 @@ impl Local {
         let Some(log) = (unsafe { self.calls.as_mut() }) else { return running.task.strand(cost) };
         let mut copy = self.copy.take();
         let base = running.base as u64;
+        // Who returns before what it spawned is waited for is no invocation: see `call_returns`.
+        let forks = forks && running.opened.is_none();
         // Both closures look at the task, one after the other.
         let task = core::cell::RefCell::new(running);
         log.take(
@@ -70,19 +72,29 @@ impl Local {
     pub(super) fn call_returns(&self, running: &mut Running) {
         let Some(caller) = running.callers.as_mut().and_then(|c| c.pop()) else { return };
         let mut call = core::mem::replace(&mut running.task, caller.task);
+        // It is the same task for who compares runs.
+        running.task.strands = call.strands;
+        if let Some(opened) = &mut running.opened {
+            return running.task.take_over(call, opened, scale(), self.arena());
+        }
         let mut out = Outcome::default();
         if let Some(books) = self.open_books() {
             // SAFETY: as in `end`.
             let books = unsafe { &mut *books };
-            call.finish(books, scale(), self.arena(), &mut out);
-            books.halves -= 1; // no fork
+            if follow::is_unwound() {
+                // Whoever joins it with others may be another thread.
+                out = call.finish_apart(books, scale(), self.arena()).into();
+            } else {
+                call.finish(books, scale(), self.arena(), &mut out);
+                books.halves -= 1; // no fork
+            }
             self.busy.store(false, Ordering::Release);
         }
         running.task.returned(out, scale(), self.arena());
     }
 
     /// The task ends, wherever it is: no call goes on.
-    pub(super) fn all_calls_return(&self, running: &mut Running) {
+    pub fn all_calls_return(&self, running: &mut Running) {
         while running.callers.as_ref().is_some_and(|c| !c.is_empty()) {
             self.call_returns(running);
         }

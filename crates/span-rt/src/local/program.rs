@@ -76,6 +76,8 @@ pub struct Collected {
     pub samples_lost: u64,
     /// Calls that did.
     pub calls_dropped: u64,
+    /// Some tasks forked, and the calls that they were in were not looked at.
+    pub skipped: bool,
 }
 
 /// Ends the program's task and adds up. Nothing is recorded after it.
@@ -114,6 +116,7 @@ pub fn collect() -> Option<Collected> {
     }
     let mut all = Books::default();
     let (mut repaired, mut lost, mut samples_lost, mut calls_dropped) = (0, 0, 0, 0);
+    let mut skipped = false;
     let locals = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     for Shared(local) in &*locals {
         // SAFETY: locals are never freed.
@@ -130,6 +133,7 @@ pub fn collect() -> Option<Collected> {
             places.values().flat_map(|place| &place.sides).for_each(|tally| tally.settle(&mut all));
             all.halves += 2 * local.plain_forks.get();
         }
+        skipped |= follow::is_on() && local.skipped.get();
         repaired += local.clock.repaired.get();
         lost += local.clock.lost.get();
         // SAFETY: logs are never freed; a word that is being written is as good before as after.
@@ -150,5 +154,6 @@ pub fn collect() -> Option<Collected> {
         cut_short,
         samples_lost,
         calls_dropped,
+        skipped,
     })
 }

@@ -3,7 +3,8 @@
 use super::follow;
 use crate::calls::Suspended;
 use crate::repeat;
-use spandag::task::Task;
+use spandag::Arena;
+use spandag::task::{Opened, Task};
 
 /// A task and what its thread needs to know of it.
 pub struct Running {
@@ -13,23 +14,34 @@ pub struct Running {
     pub base: usize,
     /// What kind of operation it belongs to: tasks of one kind are pieces of one operation.
     pub kind: (usize, usize),
-    /// Calls in which it forks are followed: it is no side of a join.
+    /// Calls in which it forks are followed.
     pub is_followed: bool,
     /// The tasks around this one that wait for a call which forks, the outermost first. Then
     /// `task` is the innermost call's.
     pub callers: Option<Box<Vec<Suspended>>>,
+    /// The scope that it has spawned into and not waited for, where who spawns may return before.
+    pub opened: Option<Box<Opened>>,
 }
 
 impl Running {
     /// A task that runs below `base`.
     #[inline(always)]
     pub fn new(task: Task, base: usize, kind: (usize, usize)) -> Running {
-        Running { task, base, kind, is_followed: false, callers: None }
+        Running { task, base, kind, is_followed: false, callers: None, opened: None }
     }
 
     /// The same, and calls in which it forks are invocations of their own.
     pub fn followed(task: Task, base: usize) -> Running {
         Running { is_followed: follow::is_on(), ..Running::new(task, base, (0, 0)) }
+    }
+
+    /// It is given up, on the thread that it is on.
+    pub fn lose(&mut self, arena: &mut Arena) {
+        self.task.lose(arena);
+        // From the innermost.
+        for caller in self.callers.iter_mut().flat_map(|c| c.iter_mut().rev()) {
+            caller.task.lose(arena);
+        }
     }
 
     /// Whether a fork of `kind` is a piece of an operation that splits itself.

@@ -37,6 +37,7 @@ impl Local {
         if sampled != 0 {
             cost = cost.saturating_sub(sampled * samples::cost());
         }
+        self.earn(cost);
         let cost = if repeat::is_on() { running.repeated(cost) } else { cost };
         if calls::is_on() {
             self.take_calls(running, cost, now, forks);

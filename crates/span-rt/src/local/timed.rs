@@ -94,6 +94,7 @@ impl Local {
         let base = current as usize + size_of::<Running>();
         let mut running = Running::new(Task::at(tally.site, tally.entry, fresh.start), base, fresh.kind);
         running.task.on(self.arena());
+        running.is_followed = self.may_follow();
         // SAFETY: a place for it, which nobody has written to.
         unsafe { current.write(running) };
         self.fresh.set(core::ptr::null());
@@ -147,6 +148,7 @@ impl Local {
         let cost = now.wrapping_sub(self.begun.get()).wrapping_sub(self.hook.get());
         self.begun.set(now);
         let cost = cost.cast_signed().max(0).cast_unsigned();
+        self.earn(cost);
         match habit {
             Some(habit) => self.sharing.read(cost, habit),
             None => self.sharing.settle(cost),
@@ -171,6 +173,8 @@ impl Local {
         }
         // SAFETY: as in `pause`.
         let running = unsafe { &mut *current };
+        // It ends: one that is followed does not fork here.
+        self.all_calls_return(running);
         running.task.strand(cost);
         self.take_samples(running, cost);
         0 // it was told
@@ -206,7 +210,7 @@ impl Local {
             // SAFETY: whatever ran on this stack since has said so when it returned or unwound, so that this is the
             // current task again; and it was made.
             let running = unsafe { running.assume_init_mut() };
-            running.task.lose(self.arena());
+            running.lose(self.arena());
             // SAFETY: as above; nobody uses it any more.
             unsafe { core::ptr::drop_in_place(running) };
         }
@@ -235,25 +239,26 @@ impl Local {
         }
         self.current.set(core::ptr::null_mut());
         // SAFETY: it was made.
-        let task = unsafe { &mut running.assume_init_mut().task };
-        match task.finish_light(cost, tally, self.heavy.get()) {
-            Some(light) => {
-                out.write(light);
-                false
-            }
-            None => {
-                self.end_heavy(task, cost, out);
-                true
-            }
+        let running = unsafe { running.assume_init_mut() };
+        // One that is followed is never light.
+        let heavy = if running.is_followed { 0 } else { self.heavy.get() };
+        if let Some(light) = running.task.finish_light(cost, tally, heavy) {
+            out.write(light);
+            return false;
         }
+        self.end_heavy(running, cost, out);
+        true
     }
 
     #[cold]
     #[inline(never)]
-    fn end_heavy(&self, task: &mut Task, cost: u64, out: &mut MaybeUninit<Light>) {
-        task.strand(cost + self.left_over());
+    fn end_heavy(&self, running: &mut Running, cost: u64, out: &mut MaybeUninit<Light>) {
+        let cost = cost + self.left_over();
+        self.all_calls_return(running);
+        running.task.strand(cost);
         let mut outcome = Outcome::default();
-        self.end(task, &mut outcome);
+        self.end(&mut running.task, &mut outcome);
+        drop(running.callers.take());
         out.write(outcome.into());
         self.begin_anew(); // what this took is ours
     }
@@ -262,13 +267,15 @@ impl Local {
     #[cold]
     #[inline(never)]
     pub fn end_stolen(&self, running: &mut MaybeUninit<Running>, tag: usize, out: &mut MaybeUninit<Light>) {
-        let cost = self.cost_timed(running.as_mut_ptr(), tag, None);
         if !self.fresh.get().is_null() {
             self.make_now();
         }
         // SAFETY: it was made.
         let running = unsafe { running.assume_init_mut() };
+        let cost = self.cost_timed(running, tag, None);
+        self.all_calls_return(running);
         running.task.strand(cost);
+        drop(running.callers.take());
         let outcome: Outcome = self.end_apart(&mut running.task).into();
         self.count_forks(1);
         out.write(outcome.into());
