@@ -9,7 +9,7 @@ use core::any::{Any, type_name};
 use core::panic::Location;
 use real::{ThreadBuilder, ThreadPoolBuildError};
 use span_rt::env::settings;
-use span_rt::local;
+use span_rt::{Local, local};
 use std::error::Error;
 use std::io;
 
@@ -17,9 +17,14 @@ use std::io;
 #[track_caller]
 pub fn current_num_threads() -> usize {
     match settings().model_cores {
-        Some(n) if site::is_rayon(Location::caller()) => n,
+        Some(n) if asks_for_itself(Location::caller()) => n,
         _ => real::current_num_threads(),
     }
+}
+
+/// Whether a parallel iterator wants to know. To find out takes longer than what it does with the answer.
+fn asks_for_itself(at: &'static Location<'static>) -> bool {
+    Local::here().aside(|| site::is_rayon(at))
 }
 
 #[cfg(not(lacks_yield))]

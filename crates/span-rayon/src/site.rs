@@ -183,7 +183,7 @@ fn inside_rayon(file: &str) -> bool {
         "range.rs",
         "str.rs",
     ];
-    // From the end, where the answer is: this is also asked in the middle of a strand, which pays for it.
+    // From the end, where the answer is.
     let (mut next, mut second) = ("", "");
     file.rsplit('/').any(|part| {
         let found = part.strip_prefix("rayon").is_some_and(|rest| {

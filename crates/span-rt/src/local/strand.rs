@@ -112,6 +112,16 @@ impl Local {
         }
     }
 
+    /// Does something of ours in the middle of a strand. Calls that it is in go on: it is about to fork.
+    pub fn aside<R>(&self, ours: impl FnOnce() -> R) -> R {
+        if !self.current.get().is_null() {
+            self.pause_to_fork();
+        }
+        let result = ours();
+        self.resume_current();
+        result
+    }
+
     /// A strand of `running` started when the last task of `tag` ended on this thread, or starts now. Whether it was
     /// the former.
     #[inline]
