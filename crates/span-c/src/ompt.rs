@@ -5,7 +5,8 @@
 //! | parallel begin … end | a scope of the encountering task; the implicit tasks of the team start where it stands |
 //! | barrier | all implicit tasks of the team end, and new ones start where the longest ended |
 //! | task create, complete | a task spawned into a scope of the creating task |
-//! | taskwait, end of a taskgroup | the creating task waits for that scope |
+//! | taskgroup | another scope inside of that one; its end waits for it |
+//! | taskwait | the creating task waits for all of its scopes |
 //! | waiting for any of these, or for a lock | belongs to nobody |
 //!
 //! A barrier is settled by the first thread that leaves it: then all have arrived and all tasks have completed.
@@ -93,11 +94,16 @@ struct Uses {
     readers: Vec<End>,
 }
 
+/// A scope of a task that was spawned into, and what was, if anything.
+type Waited = (Option<Box<Opened>>, Option<Arc<Children>>);
+
 /// A task of OpenMP.
 struct OmpTask {
     running: Running,
     /// What it has spawned since it last waited; the scope is the running task's.
     children: Option<Arc<Children>>,
+    /// The same for the groups of tasks around the one that it is in, the outermost first.
+    around: Vec<Waited>,
     /// It has forked: whether calls in it are followed has been decided.
     forked: bool,
     /// Who waits for it.
@@ -334,6 +340,7 @@ impl OmpTask {
         OmpTask {
             running,
             children: None,
+            around: Vec::new(),
             forked: false,
             parent: None,
             waiting: false,
@@ -346,7 +353,36 @@ impl OmpTask {
         }
     }
 
+    /// A group starts: what is spawned in it is waited for at its end, and what was before is not.
+    fn start_group(&mut self) {
+        self.around.push((self.running.opened.take(), self.children.take()));
+        self.look_around();
+    }
+
+    /// It ends, and was waited for.
+    fn end_group(&mut self) {
+        self.join_last();
+        if let Some((opened, children)) = self.around.pop() {
+            (self.running.opened, self.children) = (opened, children);
+        }
+        self.look_around();
+    }
+
+    fn look_around(&mut self) {
+        self.running.is_behind = self.around.iter().any(|(opened, _)| opened.is_some());
+    }
+
+    /// All children were waited for.
     fn join_children(&mut self) {
+        self.join_last();
+        for n in (0..self.around.len()).rev() {
+            (self.running.opened, self.children) = core::mem::take(&mut self.around[n]);
+            self.join_last();
+        }
+        self.running.is_behind = false;
+    }
+
+    fn join_last(&mut self) {
         if let (Some(opened), Some(children)) = (self.running.opened.take(), self.children.take()) {
             let gather = core::mem::take(&mut lock(&children.state).gather);
             self.running.task.close(*opened, gather, local::scale(), Local::here().arena());
@@ -425,12 +461,19 @@ extern "C" fn implicit_task(
 }
 
 extern "C" fn sync_region(kind: c_int, endpoint: c_int, _parallel: Data, task: Data, _code: *const c_void) {
-    if kind == TASKGROUP || kind == REDUCTION {
+    if kind == REDUCTION {
         return; // the wait at its end counts
     }
     let waits = behind::<OmpTask>(task);
     if kind == TASKWAIT {
-        return wait(waits, endpoint);
+        return wait(waits, endpoint, OmpTask::join_children);
+    }
+    if kind == TASKGROUP {
+        // SAFETY: null, or the task of this thread. The wait at its end counts.
+        if let (BEGIN, Some(task)) = (endpoint, unsafe { waits.as_mut() }) {
+            task.start_group();
+        }
+        return;
     }
     if waits.is_null() {
         return;
@@ -470,12 +513,12 @@ extern "C" fn sync_region_wait(
     _code: *const c_void,
 ) {
     if kind == TASKGROUP {
-        wait(behind(task), endpoint);
+        wait(behind(task), endpoint, OmpTask::end_group);
     }
 }
 
-/// A task waits for its children.
-fn wait(task: *mut OmpTask, endpoint: c_int) {
+/// A task waits for its children, or some of them.
+fn wait(task: *mut OmpTask, endpoint: c_int, join: fn(&mut OmpTask)) {
     if task.is_null() {
         return;
     }
@@ -488,7 +531,7 @@ fn wait(task: *mut OmpTask, endpoint: c_int) {
         task.waiting = true;
     } else {
         task.waiting = false;
-        task.join_children();
+        join(task);
         here.resume(&raw mut task.running);
     }
 }

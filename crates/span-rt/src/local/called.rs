@@ -14,7 +14,7 @@ impl Local {
         let mut copy = self.copy.take();
         let base = running.base as u64;
         // Who returns before what it spawned is waited for is no invocation: see `call_returns`.
-        let forks = forks && running.opened.is_none();
+        let forks = forks && !running.has_spawned();
         // Both closures look at the task, one after the other.
         let task = core::cell::RefCell::new(running);
         log.take(

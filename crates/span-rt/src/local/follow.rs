@@ -109,7 +109,7 @@ impl Local {
     pub(super) fn follow_calls(&self, running: &mut Running, cost: u64, forks: bool) {
         // As long as something is not waited for, a call may return before that: no call starts, and whether those that go on
         // have returned is asked when they wait.
-        let forks_more = forks && running.opened.is_some();
+        let forks_more = forks && running.has_spawned();
         if forks_more || (!forks && running.callers.as_ref().is_none_or(|c| c.is_empty())) {
             return running.task.strand(cost);
         }

@@ -16,6 +16,8 @@ pub struct Running {
     pub kind: (usize, usize),
     /// Calls in which it forks are followed.
     pub is_followed: bool,
+    /// Something is not waited for outside of the group of tasks that it is in.
+    pub is_behind: bool,
     /// The tasks around this one that wait for a call which forks, the outermost first. Then
     /// `task` is the innermost call's.
     pub callers: Option<Box<Vec<Suspended>>>,
@@ -27,12 +29,17 @@ impl Running {
     /// A task that runs below `base`.
     #[inline(always)]
     pub fn new(task: Task, base: usize, kind: (usize, usize)) -> Running {
-        Running { task, base, kind, is_followed: false, callers: None, opened: None }
+        Running { task, base, kind, is_followed: false, is_behind: false, callers: None, opened: None }
     }
 
     /// The same, and calls in which it forks are invocations of their own.
     pub fn followed(task: Task, base: usize) -> Running {
         Running { is_followed: follow::is_on(), ..Running::new(task, base, (0, 0)) }
+    }
+
+    /// Calls that it makes may return before what it has spawned is waited for.
+    pub(super) fn has_spawned(&self) -> bool {
+        self.opened.is_some() || self.is_behind
     }
 
     /// It is given up, on the thread that it is on.
