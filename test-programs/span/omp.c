@@ -86,6 +86,23 @@ int main(int argc, char **argv) {
             cost(50);
         }
     }
+    if (all || !strcmp(part, "groups")) {
+        // The group waits for its own task; what was created before goes on beside it.
+#pragma omp parallel
+#pragma omp single
+        {
+#pragma omp task
+            cost(1000);
+#pragma omp taskgroup
+            {
+#pragma omp task
+                cost(10);
+            }
+            cost(5);
+#pragma omp taskwait
+            cost(1);
+        }
+    }
     puts("done");
     return 0;
 }

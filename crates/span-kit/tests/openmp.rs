@@ -67,6 +67,8 @@ fn tasks_loops_and_barriers_are_seen() {
         assert_eq!(count(&tasks, "task"), 2 * calls(22), "{compiler}");
         let depend = run_with(&binary, "depend", folder.path(), "units").unwrap();
         assert_eq!((depend.work, depend.span), (16 * 200 + 50, 1600), "{compiler}");
+        let groups = run_with(&binary, "groups", folder.path(), "units").unwrap();
+        assert_eq!((groups.work, groups.span), (1016, 1001), "{compiler}");
         let unwaited = run(&binary, "unwaited", folder.path()).unwrap();
         assert_eq!(count(&unwaited, "task"), 32, "{compiler}");
         for part in ["loop", "phases"] {
