@@ -210,6 +210,12 @@ fn jcc_short(a: &mut Asm, cond: u8) -> u64 {
     a.here() - 1
 }
 
+/// A jump back over less than 128 bytes.
+fn jcc_short_back(a: &mut Asm, cond: u8, to: u64) {
+    let by = to as i64 - (a.here() as i64 + 2);
+    a.bytes(&[0x70 | cond, i8::try_from(by).expect("a short jump is short") as u8]);
+}
+
 /// Makes the short jump with its displacement at `site` lead here.
 fn land_short(a: &Asm, site: u64) {
     let by = i8::try_from(a.here() - (site + 1)).expect("a short jump is short");

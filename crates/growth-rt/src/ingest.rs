@@ -4,17 +4,23 @@
 //! size 0: reading backward, the activation that folds comes first, and those nested in it have larger stamps.
 //!
 //! Records that are alike are counted in a small table first, in shared memory as well; what another record pushes out
-//! of it goes to a point. Points are met at random, so those are asked for ahead, a group at a time.
+//! of it goes to a point. Both are met at random, and the program has used the caches meanwhile. So they are asked for
+//! ahead: the entries of the small table a few records before they are needed, points a group at a time, while the group
+//! before is added.
 
 use crate::layout::FOLD;
 use crate::shared::Points;
-use crate::table::Table;
+use crate::table::{Table, prefetch};
 use inputsize::ingest::Nesting;
-use inputsize::record::{Rare, Record};
+use inputsize::record::{Rare, Record, base_words};
 use wire::growth::{ALIKE_MAX, Alike, POINT_RMS};
 
 /// Activations that are added to points together.
 const GROUP: usize = 16;
+/// How many records ahead entries of the small table are asked for.
+const AHEAD: usize = 8;
+/// They are if more than one in so many records pushed another one out: else the table is in the first cache.
+const SCATTERED: usize = 8;
 
 /// Adds records to points.
 pub struct Ingest {
@@ -23,8 +29,16 @@ pub struct Ingest {
     table: Table,
     /// By rms, where both metrics are computed.
     table_rms: Option<Table>,
+    /// What is to be added next.
     group: [Alike; GROUP],
     grouped: usize,
+    /// The group before, and its points, which were asked for; empty if there is none.
+    before: [(Option<u32>, Alike); GROUP],
+    asked: usize,
+    /// Whether many records of the last buffer were not alike.
+    scattered: bool,
+    /// Records of this buffer that were not.
+    unlike: usize,
 }
 
 impl Ingest {
@@ -44,6 +58,10 @@ impl Ingest {
             table_rms: both.then(|| Table::new(points, thread | POINT_RMS)),
             group: [Alike::default(); GROUP],
             grouped: 0,
+            before: [(None, Alike::default()); GROUP],
+            asked: 0,
+            scattered: false,
+            unlike: 0,
         }
     }
 
@@ -59,7 +77,16 @@ impl Ingest {
         self.nesting.begin(height, frame);
         // Wider than a stamp, so that "none" is above the last stamp of all.
         let mut folding = folding.map_or(u64::MAX, u64::from);
+        let records = words.len() / base_words(1);
+        self.scattered = self.unlike > records / SCATTERED;
+        self.unlike = 0;
         while let Some(record) = Record::<1>::read_last(&mut words) {
+            if self.scattered
+                && let Some(head) = words.len().checked_sub(AHEAD * base_words(1))
+            {
+                // (Rare parts between shift it: then it is of no use.)
+                prefetch(self.place(words[head] as u32 & !FOLD, words[head + 1], words[head + 2]));
+            }
             let routine = record.routine & !FOLD;
             let outermost = self.nesting.is_outermost(routine, record.stamp);
             let stamp = u64::from(record.stamp);
@@ -74,7 +101,7 @@ impl Ingest {
                 Some(rare) => self.add_rare(&alike(routine, n, cost, own, outermost), &rare, folded),
             }
         }
-        self.add_group();
+        self.add_groups();
     }
 
     /// Adds everything that is held back, before the thread ends.
@@ -87,18 +114,23 @@ impl Ingest {
                 self.push(&out);
             }
         }
-        self.add_group();
+        self.add_groups();
     }
 
+    /// The entry of the small table where such activations are counted.
     #[inline]
-    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
+    fn place(&self, routine: u32, n: u64, cost: u64) -> *mut Alike {
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
         const { assert!(ALIKE_MAX.is_power_of_two()) };
         // The upper bits of the product are those that all of them have a say in.
         let mixed = (u64::from(routine) << 32 ^ n << 16 ^ cost).wrapping_mul(MIX);
-        let at = (mixed >> (64 - ALIKE_MAX.trailing_zeros())) as usize;
+        self.alike.wrapping_add((mixed >> (64 - ALIKE_MAX.trailing_zeros())) as usize)
+    }
+
+    #[inline]
+    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
         // SAFETY: inside the table, which is this thread's.
-        let place = unsafe { &mut *self.alike.add(at) };
+        let place = unsafe { &mut *self.place(routine, n, cost) };
         // One branch for all four.
         let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
         if differs == 0 {
@@ -108,6 +140,7 @@ impl Ingest {
         }
         let out = core::mem::replace(place, alike(routine, n, cost, own, outermost));
         if out.calls != 0 {
+            self.unlike += 1;
             self.push(&out);
         }
     }
@@ -118,20 +151,30 @@ impl Ingest {
         self.group[self.grouped] = *out;
         self.grouped += 1;
         if self.grouped == GROUP {
-            self.add_group();
+            self.next_group();
         }
     }
 
-    fn add_group(&mut self) {
-        let group = &self.group[..self.grouped];
-        group.iter().for_each(|a| self.table.prefetch_point(a.routine as u32, a.n));
-        for a in group {
-            self.table.add(a);
+    /// Adds the group before; the points of this one are asked for.
+    fn next_group(&mut self) {
+        let mut asked = [(None, Alike::default()); GROUP];
+        let grouped = core::mem::take(&mut self.grouped);
+        for (asked, a) in asked.iter_mut().zip(&self.group[..grouped]) {
+            *asked = (self.table.ask(a.routine as u32, a.n), *a);
+        }
+        let before = core::mem::replace(&mut self.before, asked);
+        for (number, a) in &before[..core::mem::replace(&mut self.asked, grouped)] {
+            self.table.add_asked(*number, a);
             if let Some(by_rms) = &mut self.table_rms {
                 by_rms.add(a);
             }
         }
-        self.grouped = 0;
+    }
+
+    /// Adds all that is grouped.
+    fn add_groups(&mut self) {
+        self.next_group();
+        self.next_group();
     }
 
     #[cold]

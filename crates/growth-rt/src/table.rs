@@ -14,8 +14,8 @@ pub struct Table {
     points: Points,
     /// What [`Point::thread`] is for this table.
     owner: u32,
-    /// Numbers of points plus 1, by hash; a power of two of places, at most half of them used.
-    index: Vec<u32>,
+    /// A power of two of places, at most half of them used.
+    index: Vec<Place>,
     used: usize,
     /// By routine: its points, and whether their sizes are rounded.
     heads: Vec<Head>,
@@ -25,6 +25,21 @@ pub struct Table {
     dropped: u64,
     /// Largest relative size error, in millionths.
     size_error_ppm: u64,
+}
+
+/// Where a point is, found by hash.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// The point's number plus 1; 0 for none.
+    next_number: u32,
+    /// More of its hash: who looks for another point need not touch this one.
+    tag: u32,
+}
+
+impl Place {
+    fn number(self) -> Option<u32> {
+        self.next_number.checked_sub(1)
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -39,7 +54,7 @@ impl Table {
         Table {
             points,
             owner,
-            index: alloc::vec![0; 256],
+            index: alloc::vec![Place::default(); 256],
             used: 0,
             heads: Vec::new(),
             free: Vec::new(),
@@ -49,53 +64,73 @@ impl Table {
     }
 
     /// Adds activations. Returns the number of their point, unless there is no room.
-    #[inline]
     pub fn add(&mut self, a: &Alike) -> Option<u32> {
         let routine = a.routine as u32;
-        let mask = self.index.len() - 1;
-        let mut at = hash(routine, a.n) & mask;
-        let number = loop {
-            match self.index[at].checked_sub(1) {
-                None => match self.entry(routine, a.n) {
-                    Some(number) => break number,
-                    None => {
-                        self.dropped += a.calls;
-                        return None;
-                    }
-                },
-                Some(number) => {
-                    let point = self.points.get(number);
-                    if point.n == a.n && point.routine == routine + 1 {
-                        break number;
-                    }
-                }
-            }
-            at = (at + 1) & mask;
+        let Some(number) = self.find(routine, a.n).or_else(|| self.entry(routine, a.n)) else {
+            self.dropped += a.calls;
+            return None;
         };
+        self.add_to(number, a);
+        Some(number)
+    }
+
+    /// Adds activations to the point that [`Table::ask`] found for them, if it still is theirs.
+    #[inline]
+    pub fn add_asked(&mut self, asked: Option<u32>, a: &Alike) {
+        match asked.filter(|&number| self.is(number, a.routine as u32, a.n)) {
+            Some(number) => self.add_to(number, a),
+            None => drop(self.add(a)),
+        }
+    }
+
+    #[inline]
+    fn add_to(&mut self, number: u32, a: &Alike) {
         let point = self.points.get(number);
         point.calls += a.calls;
         point.cost.add(a.cost, a.calls);
         point.own.add(a.own, a.calls);
         point.real_sum = point.real_sum.saturating_add(a.cost.saturating_mul(a.outermost));
+    }
+
+    /// Asks for the place in the index that [`Table::ask`] will look at.
+    #[inline]
+    pub fn prefetch_index(&self, routine: u32, n: u64) {
+        prefetch(&raw const self.index[hash(routine, n).0 & (self.index.len() - 1)]);
+    }
+
+    /// Asks for the point of a size, and tells which one that probably is.
+    #[inline]
+    pub fn ask(&self, routine: u32, n: u64) -> Option<u32> {
+        let number = self.candidates(routine, n).next()?;
+        let point: *const Point = self.points.get(number);
+        prefetch(point);
+        prefetch(point.wrapping_byte_add(64));
         Some(number)
     }
 
-    /// Asks for the place in the index that [`Table::add`] will look at.
+    /// The points with a size's hash.
     #[inline]
-    pub fn prefetch_index(&self, routine: u32, n: u64) {
-        let at = hash(routine, n) & (self.index.len() - 1);
-        prefetch(&raw const self.index[at]);
+    fn candidates(&self, routine: u32, n: u64) -> impl Iterator<Item = u32> {
+        let (at, tag) = hash(routine, n);
+        let mask = self.index.len() - 1;
+        let mut at = at & mask;
+        core::iter::from_fn(move || {
+            loop {
+                let place = self.index[at];
+                let number = place.number()?;
+                at = (at + 1) & mask;
+                if place.tag == tag {
+                    return Some(number);
+                }
+            }
+        })
     }
 
-    /// Asks for the point that it will probably find.
+    /// Is this the point of a size?
     #[inline]
-    pub fn prefetch_point(&self, routine: u32, n: u64) {
-        let at = hash(routine, n) & (self.index.len() - 1);
-        if let Some(number) = self.index[at].checked_sub(1) {
-            let point: *const Point = self.points.get(number);
-            prefetch(point);
-            prefetch(point.wrapping_byte_add(64));
-        }
+    fn is(&self, number: u32, routine: u32, n: u64) -> bool {
+        let point = self.points.get(number);
+        point.n == n && point.routine == routine + 1
     }
 
     /// Adds induced reads to a point: by other threads and by the kernel, in all and by the routine itself.
@@ -140,16 +175,7 @@ impl Table {
     }
 
     fn find(&self, routine: u32, size: u64) -> Option<u32> {
-        let mask = self.index.len() - 1;
-        let mut at = hash(routine, size) & mask;
-        loop {
-            let number = self.index[at].checked_sub(1)?;
-            let point = self.points.get(number);
-            if point.n == size && point.routine == routine + 1 {
-                return Some(number);
-            }
-            at = (at + 1) & mask;
-        }
+        self.candidates(routine, size).find(|&number| self.is(number, routine, size))
     }
 
     fn insert(&mut self, routine: u32, size: u64) -> Option<u32> {
@@ -180,26 +206,27 @@ impl Table {
     fn link(&mut self, number: u32) {
         let point = self.points.get(number);
         let mask = self.index.len() - 1;
-        let mut at = hash(point.routine - 1, point.n) & mask;
-        while self.index[at] != 0 {
+        let (at, tag) = hash(point.routine - 1, point.n);
+        let mut at = at & mask;
+        while self.index[at].number().is_some() {
             at = (at + 1) & mask;
         }
-        self.index[at] = number + 1;
+        self.index[at] = Place { next_number: number + 1, tag };
     }
 
     fn grow(&mut self) {
         let places = self.index.len() * 2;
-        let old = core::mem::replace(&mut self.index, alloc::vec![0; places]);
-        old.into_iter().filter_map(|place| place.checked_sub(1)).for_each(|number| self.link(number));
+        let old = core::mem::replace(&mut self.index, alloc::vec![Place::default(); places]);
+        old.into_iter().filter_map(Place::number).for_each(|number| self.link(number));
     }
 
     /// Rounds all sizes of a routine from now on.
     fn round(&mut self, routine: u32) {
         self.heads[routine as usize] = Head { points: 0, rounded: true };
         let places = self.index.len();
-        let old = core::mem::replace(&mut self.index, alloc::vec![0; places]);
+        let old = core::mem::replace(&mut self.index, alloc::vec![Place::default(); places]);
         let mut moved = Vec::new();
-        for number in old.into_iter().filter_map(|place| place.checked_sub(1)) {
+        for number in old.into_iter().filter_map(Place::number) {
             if self.points.get(number).routine == routine + 1 {
                 moved.push(number);
             } else {
@@ -220,16 +247,18 @@ impl Table {
     }
 }
 
+/// Asks for a cache line.
 #[inline]
-fn prefetch<T>(at: *const T) {
+pub fn prefetch<T>(at: *const T) {
     // SAFETY: a hint; it cannot fault.
     unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast()) };
 }
 
+/// Where a size is looked for first, and the tag of its point.
 #[inline]
-fn hash(routine: u32, size: u64) -> usize {
+fn hash(routine: u32, size: u64) -> (usize, u32) {
     let mixed = (u64::from(routine) << 40 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize
+    ((mixed >> 32) as usize, (mixed >> 28) as u32)
 }
 
 #[cfg(test)]
