@@ -11,7 +11,7 @@
 //! pays for none.
 
 use crate::access::Access;
-use crate::events::{Emit, Events, Piece, SignalEntry, Thread};
+use crate::events::{Emit, Events, Masked, Piece, SignalEntry, Thread};
 use crate::superblock::{Insn, Superblock};
 use wire::boot::Boot;
 
@@ -116,6 +116,13 @@ pub trait Client: Sized + 'static {
     /// A clean call that [`Emit::call_out`] emitted.
     fn called(t: &mut Thread<'_>, token: u32, value: u64) {
         let _ = (t, token, value);
+    }
+
+    /// Emits what notes an access whose elements a mask register names. False, with nothing emitted, if it should come
+    /// to [`Client::range`] as others do that show only at run time.
+    fn masked(&mut self, e: &mut Emit<'_>, access: &Masked) -> bool {
+        let _ = (e, access);
+        false
     }
 
     /// Memory is about to be (or, for `repe cmps` and `repne scas`, was) accessed by an instruction whose accesses show

@@ -7,7 +7,7 @@
 
 use crate::access::{Kind, Operand, machine_number};
 use crate::client::Client;
-use crate::events::{Piece, Thread};
+use crate::events::{Masked, Piece, Thread};
 use crate::processor::Processor;
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
@@ -137,6 +137,16 @@ impl Complex {
         };
         let narrow = matches!(m.address_size(), CodeSize::Code32 | CodeSize::Code16);
         Some(Complex { pc: ins.ip(), shape, kind, operand, narrow, after })
+    }
+
+    /// The access, if a mask register alone decides what it is.
+    pub(crate) fn masked(&self) -> Option<Masked> {
+        match self.shape {
+            Shape::Elements { bytes, count, mask: Mask::K(mask), packed: false } if !self.narrow => {
+                Some(Masked { kind: self.kind, operand: self.operand, mask, bytes, count })
+            }
+            _ => None,
+        }
     }
 
     /// Works the accesses out and tells the client.

@@ -156,6 +156,21 @@ pub(crate) fn call_out(a: &mut Asm, borrowed: u32, token: u32, value: Reg) {
     debug_assert_eq!(a.here(), back);
 }
 
+/// A vector access of the elements that a mask register names, one after the other in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Masked {
+    /// Direction.
+    pub kind: crate::access::Kind,
+    /// Where the first element is.
+    pub operand: Operand,
+    /// The mask register.
+    pub mask: u8,
+    /// Bytes of an element.
+    pub bytes: u64,
+    /// How many elements there are with the mask's bits all set.
+    pub count: u64,
+}
+
 /// A thread, in a clean call or a callback.
 pub struct Thread<'a> {
     pub(crate) state: &'a mut ThreadState,

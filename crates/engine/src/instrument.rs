@@ -197,7 +197,7 @@ impl<C: Client> Engine<C> {
         }
         match self.plan.kinds[k] {
             Accesses::Simple => {}
-            Accesses::Complex => self.complex_call(s, insn, false),
+            Accesses::Complex => self.complex_access(s, insn, flags_live),
             Accesses::ComplexAfter => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
         }
         self.note_edge(s, insn, flags_live);
@@ -206,12 +206,23 @@ impl<C: Client> Engine<C> {
     /// Emits what notes events of instruction `k` that show only behind it.
     pub(crate) fn note_after(&mut self, s: &mut Streams, k: usize, insn: &Insn) {
         if self.plan.borrowed != 0 && self.plan.kinds[k] == Accesses::ComplexAfter {
-            self.complex_call(s, insn, true);
+            let c = Complex::new(&mut self.plan.factory, &insn.ins, true);
+            c.into_iter().for_each(|c| self.complex_call(s, c));
         }
     }
 
-    fn complex_call(&mut self, s: &mut Streams, insn: &Insn, after: bool) {
-        let Some(c) = Complex::new(&mut self.plan.factory, &insn.ins, after) else { return };
+    fn complex_access(&mut self, s: &mut Streams, insn: &Insn, flags_live: bool) {
+        let Some(c) = Complex::new(&mut self.plan.factory, &insn.ins, false) else { return };
+        if let Some(masked) = c.masked() {
+            let mut e = emit(s, &self.plan, flags_live);
+            if self.client.masked(&mut e, &masked) {
+                return e.restore_flags();
+            }
+        }
+        self.complex_call(s, c);
+    }
+
+    fn complex_call(&mut self, s: &mut Streams, c: Complex) {
         let c: &'static Complex = Box::leak(Box::new(c));
         let r = self.plan.scratch[0];
         s.hot.mov_imm64(r, core::ptr::from_ref(c) as u64);

@@ -261,6 +261,22 @@ impl Asm {
         self.bytes(&[n]);
     }
 
+    /// `kmov dst, k<mask>`: the low 16, 32 or 64 bits of a mask register; leaves flags alone.
+    pub fn kmov(&mut self, dst: Reg, mask: u8, bits: u32) {
+        let (wide, prefix) = match bits {
+            16 => (0, 0),
+            32 => (0, 3),
+            _ => (0x80, 3),
+        };
+        self.bytes(&[0xc4, (1 - (dst >> 3)) << 7 | 0x61, wide | 0x78 | prefix, 0x93]);
+        self.bytes(&[0xc0 | (dst & 7) << 3 | (mask & 7)]);
+    }
+
+    /// `shlx dst, src, count`; leaves flags alone.
+    pub fn shlx(&mut self, dst: Reg, src: Reg, count: Reg) {
+        self.vex_reg(2, 1, 0xf7, dst, count, src);
+    }
+
     /// `shrx dst, src, count`; leaves flags alone.
     pub fn shrx(&mut self, dst: Reg, src: Reg, count: Reg) {
         self.vex_reg(2, 3, 0xf7, dst, count, src);
@@ -346,6 +362,10 @@ mod tests {
             ("pext r11,r11,gs:[40h]", &|a| a.pext(11, 11, &Mem::gs(0x40))),
             ("rorx r10,rbx,20h", &|a| a.rorx(10, 3, 32)),
             ("shrx rcx,r9,rdx", &|a| a.shrx(1, 9, 2)),
+            ("shlx r10,rbx,r9", &|a| a.shlx(10, 3, 9)),
+            ("kmovw r10d,k1", &|a| a.kmov(10, 1, 16)),
+            ("kmovd esi,k7", &|a| a.kmov(6, 7, 32)),
+            ("kmovq r9,k2", &|a| a.kmov(9, 2, 64)),
             ("rdfsbase r9", &|a| a.rdfsbase(9)),
             ("inc qword ptr gs:[10h]", &|a| a.op_mem(Size::Q, &[0xff], 0, &Mem::gs(0x10))),
             ("mov byte ptr [rsi+1],7", &|a| a.store_imm(Size::B, &Mem::base(6, 1), 7)),

@@ -6,17 +6,21 @@
 //! jumped to with the way back in R.
 //!
 //! ```text
-//! read, 4 bytes, [base+d]    in a loop                  write, 4n bytes
+//! read, 4n bytes, [base+d]   in a loop                  write, 4n bytes
 //!   test base, 3               test base, 3               test base, 3
 //!   jnz  unaligned             jnz  unaligned             jnz  unaligned
 //!   pext S, base, MASK         pext S, base, R            pext S, base, MASK
 //!   mov  R, stamp+d            cmp  stamp+d, X            mov  R, MARKS          ; trms only,
-//!   cmp  R, [X+top]            jb   cold                  mov  R, [R+S+d/4]      ; n bytes
-//!   jae  known               back:                        cmp  R, ME
-//!   add  [X+own], 1                                       jne  foreign
-//!   cmp  R, [X-1 frame]                                 back:
-//!   jb   far                                              mov  R, [X+top]
-//!   mov  R, [X+top]                                       mov  stamps+d, R
+//!   cmp  R, stamp+d+4  ; n=2   jb   cold                  mov  R, [R+S+d/4]      ; n bytes
+//!   jne  differ              back:                        cmp  R, ME
+//!   cmp  R, [X+top]                                       jne  foreign
+//!   jae  known                                          back:
+//!   add  [X+own], n                                       mov  R, [X+top]
+//!   cmp  R, [X-1 frame]                                   mov  stamps+d, R
+//!   jae  near
+//!   ... far: search, and X again
+//! near:
+//!   mov  R, [X+top]
 //!   mov  stamp+d, R
 //! known:
 //! ```
@@ -44,7 +48,7 @@ use core::mem::offset_of;
 use core::ops::Range;
 use engine::access::{Access, Kind};
 use engine::emit::{Asm, Reg, patch_rel32, reg};
-use engine::events::Emit;
+use engine::events::{Emit, Masked};
 use engine::modrm::{Alu, Mem, Size};
 use wire::growth::Metric;
 
@@ -84,10 +88,16 @@ enum Routine {
     Mixed,
     /// A read of as many cells as X says: S index, the way back in [`gs::HOME`].
     Cells,
+    /// A read of the cells whose bits are set in X, likewise.
+    CellsMasked,
     /// A read of so many bytes at an address: S.
     Read(u32),
     /// A write likewise.
     Write(u32),
+    /// A read of the bytes at an address, S, whose bits are set in X.
+    ReadMasked,
+    /// A write likewise.
+    WriteMasked,
     /// Marks of so many cells are not the thread's own: S index.
     Foreign(u8),
     /// A routine is entered in an odd way: which, is in [`gs::CELLS`]; its return address is so far from rsp.
@@ -288,6 +298,26 @@ impl Code {
             unsafe { patch_rel32(way, to) };
         }
         next
+    }
+
+    /// An access of the bytes that a mask register names; false if it is one of another kind, with nothing emitted.
+    pub fn masked(&mut self, e: &mut Emit<'_>, a: &Masked) -> bool {
+        // (What an address adds to 64 bytes does not fit.)
+        let routine = match a.kind {
+            Kind::Read => Routine::ReadMasked,
+            Kind::Write => Routine::WriteMasked,
+            Kind::ReadWrite => return false,
+        };
+        if a.bytes != 1 || !matches!(a.count, 16 | 32) || self.shift != 2 {
+            return false;
+        }
+        let [s, x, _] = e.scratch;
+        e.lea(s, &a.operand);
+        e.hot.kmov(x, a.mask, a.count as u32);
+        e.keep_flags();
+        self.generic(e, routine);
+        self.held = Held::default();
+        true
     }
 
     /// Emits what brings the index of a cell to S: of the access itself or, where that is shorter, of one nearby.

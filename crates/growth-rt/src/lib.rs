@@ -40,7 +40,7 @@ use code::{Code, token};
 use cost::Costs;
 use engine::access::{Access, Kind};
 use engine::client::{Client, SlabLayout, StringCounters};
-use engine::events::{Emit, Events, Piece, SignalEntry, Thread};
+use engine::events::{Emit, Events, Masked, Piece, SignalEntry, Thread};
 use engine::state::CLIENT_AREA_OFFSET;
 use engine::superblock::{Insn, Superblock};
 use filter::Filter;
@@ -107,6 +107,10 @@ impl Client for Growth {
             let held = self.code.access(e, &Access { kind, ..*a }, from_held);
             self.filter.hold(a, held);
         }
+    }
+
+    fn masked(&mut self, e: &mut Emit<'_>, access: &Masked) -> bool {
+        self.code.masked(e, access)
     }
 
     fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {

@@ -39,6 +39,25 @@ const AVX512: &[Case] = &[
         // Bytes 1 to 4, 9 to 16 and 32: cells 0 and 1, 2 to 4, and 8.
         6,
     ),
+    ("few_bytes", "mov eax, 0x8101\nkmovw k1, eax\nvmovdqu8 xmm0{k1}{z}, [rdi+2]", 3),
+    (
+        "behind_written_bytes",
+        // Bytes 2 to 5 and 33: cells 0, 1 and 8.
+        "mov eax, 0x8000000f\nkmovd k1, eax\nvmovdqu8 [rdi+2]{k1}, ymm0\nvmovdqu ymm0, [rdi]\nmov eax, [rdi+32]",
+        6,
+    ),
+    (
+        "twice",
+        // What was read is known, whichever way.
+        "mov eax, 0x00ff00ff\nkmovd k1, eax\nvmovdqu8 ymm0{k1}{z}, [rdi]\nmov eax, [rdi+4]\nmov eax, [rdi+20]\nvmovdqu8 ymm0{k1}{z}, [rdi]",
+        4,
+    ),
+    (
+        "between_flags_and_their_use",
+        // The flags and rax, which is part of the address, are the program's behind it; else it reads more.
+        "mov eax, 0x11\nkmovd k1, eax\nmov eax, 4\ncmp eax, 4\nvmovdqu8 ymm0{k1}{z}, [rdi+rax*4]\nje 1f\nmov ecx, [rdi]\n1: cmp eax, 4\nje 1f\nmov ecx, [rdi+4]\n1:",
+        2,
+    ),
     ("wide", "mov rax, -2\nkmovq k1, rax\nvmovdqu8 zmm0{k1}{z}, [rdi+3]", 16),
     (
         "behind_a_masked_write",
