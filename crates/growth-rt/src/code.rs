@@ -59,7 +59,6 @@ mod cc {
     pub const B: u8 = 2;
     pub const E: u8 = 4;
     pub const NE: u8 = 5;
-    pub const BE: u8 = 6;
     pub const A: u8 = 7;
 }
 
