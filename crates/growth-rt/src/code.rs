@@ -6,18 +6,17 @@
 //! jumped to with the way back in R.
 //!
 //! ```text
-//! read, 4n bytes, [base+d]   in a loop                  write, 4n bytes
+//! read, 4 bytes, [base+d]    in a loop                   write, 4n bytes
 //!   test base, 3               test base, 3               test base, 3
 //!   jnz  unaligned             jnz  unaligned             jnz  unaligned
 //!   pext S, base, MASK         pext S, base, R            pext S, base, MASK
 //!   mov  R, stamp+d            cmp  stamp+d, X            mov  R, MARKS          ; trms only,
-//!   cmp  R, stamp+d+4  ; n=2   jb   cold                  mov  R, [R+S+d/4]      ; n bytes
-//!   jne  differ              back:                        cmp  R, ME
-//!   cmp  R, [X+top]                                       jne  foreign
-//!   jae  known                                          back:
-//!   add  [X+own], n                                       mov  R, [X+top]
-//!   cmp  R, [X-1 frame]                                   mov  stamps+d, R
-//!   jae  near
+//!   cmp  R, [X+top]            jb   cold                  mov  R, [R+S+d/4]      ; n bytes
+//!   jae  known               back:                        cmp  R, ME
+//!   add  [X+own], 1                                       jne  foreign
+//!   cmp  R, [X-1 frame]                                 back:
+//!   jae  near                                             mov  R, [X+top]
+//!                                                         mov  stamps+d, R
 //!   ... far: search, and X again
 //! near:
 //!   mov  R, [X+top]

@@ -10,9 +10,25 @@ struct Counted {
     store: u64,
 }
 
+/// Where code leaves its straight path that tells apart the two stamps of a read whose stamps R are not the top's.
+struct Apart {
+    /// The upper one is newer than the top's.
+    newer: u64,
+    /// They differ.
+    differ: u64,
+}
+
+/// If two cells are read, goes on with those that have one stamp; flags say how R compares with the top's.
+fn tell_apart(a: &mut Asm, [s, _, r]: [Reg; 3], cells: u8, offset: i32) -> Option<Apart> {
+    (cells == 2).then(|| {
+        let newer = a.jcc_later(cc::A);
+        a.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
+        Apart { newer, differ: a.jcc_later(cc::NE) }
+    })
+}
+
 /// Counts a first read of cells that have the stamp R; X is the top frame. Falls out where that is done, with R lost.
-/// The short jump `known`, if any, leads to where the top stamp is stored.
-fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32, known: Option<u64>) -> Counted {
+fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Counted {
     let size = size_of_cells(cells);
     a.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), cells.into());
     a.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, STAMP - FRAME));
@@ -20,7 +36,6 @@ fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32, known: Option
     let zero = far(a, [x, r], cells.into());
     a.load(Size::Q, x, &Mem::gs(gs::SSP));
     land_short(a, near);
-    known.into_iter().for_each(|site| land_short(a, site));
     let store = a.here();
     a.load(size, r, &Mem::base(x, TOP));
     a.store(size, &stamp(s, offset), r);
@@ -54,44 +69,32 @@ impl Code {
         let first = self.routine(e, Routine::First(cells));
         let mixed = if cells == 2 { self.routine(e, Routine::Mixed) } else { 0 };
         self.hold_x(e);
-        // R becomes the stamp of both cells, and flags say how it compares with the top's. The jump that is returned is
-        // taken if the cells have different ones.
-        let compare = |a: &mut Asm| {
-            a.load(Size::D, r, &stamp(s, offset));
-            let differ = (cells == 2).then(|| {
-                a.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
-                a.jcc_later(cc::NE)
-            });
-            a.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, TOP));
-            differ
-        };
-        let (differ, counted, behind);
+        if self.in_loop {
+            e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
+        } else {
+            e.hot.load(size, r, &stamp(s, offset));
+            e.hot.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
+            self.held.r = false;
+        }
+        let (known, counts) = if cells == 1 { (cc::AE, cc::B) } else { (cc::E, cc::NE) };
+        let (apart, counted, behind);
         if likely {
-            differ = compare(e.hot);
-            let known = jcc_short(e.hot, cc::AE);
-            counted = count(e.hot, e.scratch, cells, offset, None);
+            let known = jcc_short(e.hot, known);
+            apart = tell_apart(e.hot, e.scratch, cells, offset);
+            counted = count(e.hot, e.scratch, cells, offset);
             land_short(e.hot, known);
             behind = e.hot.here();
-            self.held.r = false;
         } else {
-            if self.in_loop {
-                e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
-            } else {
-                e.hot.load(size, r, &stamp(s, offset));
-                e.hot.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
-                self.held.r = false;
-            }
             let cold = e.cold.here();
-            e.hot.jcc(if cells == 1 { cc::B } else { cc::NE }, cold);
+            e.hot.jcc(counts, cold);
             let to = e.hot.here();
             let c = &mut *e.cold;
             if self.in_loop {
+                c.load(size, r, &stamp(s, offset));
                 c.load(Size::Q, x, &Mem::gs(gs::SSP));
             }
-            differ = compare(c);
-            // (Stored, so that the next read is known on the straight path.)
-            let known = jcc_short(c, cc::AE);
-            counted = count(c, e.scratch, cells, offset, Some(known));
+            apart = tell_apart(c, e.scratch, cells, offset);
+            counted = count(c, e.scratch, cells, offset);
             behind = c.here();
             if self.in_loop {
                 self.hold_again(c, e.scratch);
@@ -101,7 +104,10 @@ impl Code {
         let c = &mut *e.cold;
         land(c, counted.zero);
         jump_shared(c, [s, r], offset / 4, first, counted.store);
-        if let Some(differ) = differ {
+        if let Some(Apart { newer, differ }) = apart {
+            land(c, newer);
+            c.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
+            c.jcc(cc::E, counted.store);
             land(c, differ);
             jump_shared(c, [s, r], offset / 4, mixed, behind);
         }
