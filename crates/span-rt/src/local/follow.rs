@@ -1,9 +1,9 @@
 //! Calls that fork, where time is measured: the stack says which calls a task is in when it forks.
 //!
-//! A task is inside of calls of the program's own functions when it forks. Each is an invocation with a work and a span of its own: it becomes a task that its caller waits for, as where
-//! instructions are counted ([`Suspended`]). Nobody tells when such a call begins and returns, so what counts for it is what
-//! happens from the first fork in it to the last: a strand is the innermost call's that the task was in at both of its
-//! ends.
+//! A task is inside of calls of the program's own functions when it forks. Each is an invocation with a work and a span
+//! of its own: it becomes a task that its caller waits for, as where instructions are counted ([`Suspended`]). Nobody tells
+//! when such a call begins and returns, so what counts for it is what happens from the first fork in it to the last: a
+//! strand is the innermost call's that the task was in at both of its ends.
 //!
 //! Calls from one place that follow each other, with nothing forked between them, cannot be told apart: they are one
 //! invocation.
