@@ -3,17 +3,9 @@
  * `solve` creates tasks and waits for them, twice, with a strand between: five strands, three of them one after the
  * other. `region` has a parallel region of its own. `tree` is recursive. `scatter` creates tasks that its caller waits
  * for: it is no invocation with a span. Costs are steps of a loop. */
+#include "spin.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-__attribute__((noinline)) static unsigned long spin(unsigned long steps) {
-    unsigned long x = steps;
-    for (unsigned long i = 0; i < steps; i++) {
-        x = x * 6364136223846793005UL + 1;
-        __asm__ volatile("" : "+r"(x));
-    }
-    return x;
-}
 
 static unsigned long sum;
 

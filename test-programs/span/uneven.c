@@ -1,15 +1,7 @@
 /* OpenMP tasks and a loop whose strands are two functions, one of which does three times as much as the other. */
+#include "spin.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-__attribute__((noinline)) static unsigned long spin(unsigned long steps) {
-    unsigned long x = steps;
-    for (unsigned long i = 0; i < steps; i++) {
-        x = x * 6364136223846793005UL + 1;
-        __asm__ volatile("" : "+r"(x));
-    }
-    return x;
-}
 
 __attribute__((noinline)) static unsigned long longer(unsigned long steps) { return spin(3 * steps) ^ 1; }
 __attribute__((noinline)) static unsigned long shorter(unsigned long steps) { return spin(steps) ^ 2; }

@@ -6,7 +6,7 @@
 //! jumped to with the way back in R.
 //!
 //! ```text
-//! read, 4 bytes, [base+d]    in a loop                   write, 4n bytes
+//! read, 4 bytes, [base+d]    in a loop                  write, 4n bytes
 //!   test base, 3               test base, 3               test base, 3
 //!   jnz  unaligned             jnz  unaligned             jnz  unaligned
 //!   pext S, base, MASK         pext S, base, R            pext S, base, MASK
@@ -300,12 +300,12 @@ impl Code {
 
     /// An access of the bytes that a mask register names; false if it is one of another kind, with nothing emitted.
     pub fn masked(&mut self, e: &mut Emit<'_>, a: &Masked) -> bool {
-        // (What an address adds to 64 bytes does not fit.)
         let routine = match a.kind {
             Kind::Read => Routine::ReadMasked,
             Kind::Write => Routine::WriteMasked,
             Kind::ReadWrite => return false,
         };
+        // (64 bytes at an odd address are more than bits of a register.)
         if a.bytes != 1 || !matches!(a.count, 16 | 32) || self.shift != 2 {
             return false;
         }

@@ -31,14 +31,14 @@ pub struct Table {
 #[derive(Clone, Copy, Default)]
 struct Place {
     /// The point's number plus 1; 0 for none.
-    next_number: u32,
+    number_plus_1: u32,
     /// More of its hash: who looks for another point need not touch this one.
     tag: u32,
 }
 
 impl Place {
     fn number(self) -> Option<u32> {
-        self.next_number.checked_sub(1)
+        self.number_plus_1.checked_sub(1)
     }
 }
 
@@ -211,7 +211,7 @@ impl Table {
         while self.index[at].number().is_some() {
             at = (at + 1) & mask;
         }
-        self.index[at] = Place { next_number: number + 1, tag };
+        self.index[at] = Place { number_plus_1: number + 1, tag };
     }
 
     fn grow(&mut self) {
