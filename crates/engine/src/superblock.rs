@@ -131,6 +131,26 @@ impl Superblock {
 
     /// Decodes at `pc`.
     pub fn decode(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
+        self.run(regions, pc, insns_max);
+        if !self.jumps_to_itself() {
+            self.end_at_join();
+        }
+    }
+
+    /// Ends it where one of its own side exits arrives: what follows has a block of its own then, or two copies.
+    fn end_at_join(&mut self) {
+        let joins = |k: usize| {
+            let at = self.insns[k].pc();
+            self.insns[..k].iter().any(|i| i.kind == Kind::SideExit && i.ins.near_branch_target() == at)
+        };
+        if let Some(k) = (1..self.insns.len()).find(|&k| joins(k)) {
+            self.end = End::Jump { target: self.insns[k].pc() };
+            self.insns.truncate(k);
+        }
+    }
+
+    /// The longest run from `pc`.
+    fn run(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
         self.pc = pc;
         self.insns.clear();
         let mut at = pc;
