@@ -198,7 +198,8 @@ impl Tables {
         if words > wire::LOG_BYTES / 8 {
             return;
         }
-        for alike in results.slice::<wire::Alike>(window + wire::ALIKE_OFFSET, wire::ALIKE_MAX) {
+        let alike = (hot.alike as usize).min(wire::ALIKE_MAX);
+        for alike in results.slice::<wire::Alike>(window + wire::ALIKE_OFFSET, alike) {
             if alike.calls != 0 {
                 self.add_activations(alike, thread, [0; 4], both.then_some(alike.n));
             }

@@ -14,6 +14,7 @@
 //! Frames that need more than that at their end (induced reads, the outermost folded work, handlers) are chained from
 //! [`Hot::cold`], youngest first. A return compares its frame with that one word.
 
+use crate::alike::AlikeTable;
 use crate::cost::ticks;
 use crate::ingest::Ingest;
 use crate::layout::*;
@@ -92,9 +93,11 @@ impl Local {
         }
         let alike = (slab + HOT_OFFSET + ALIKE_OFFSET) as *mut Alike;
         // SAFETY: part of the window that was just mapped, which is this thread's while it lives.
-        let ingest =
-            unsafe { Ingest::new(process.shared.points(), thread, process.metric == Metric::Both, alike) };
-        Some(Local { process, hot, slab, slot, thread, tid, ingest, first_stamp })
+        let alike = unsafe { AlikeTable::new(alike) };
+        let ingest = Ingest::new(process.shared.points(), thread, process.metric == Metric::Both, alike);
+        let local = Local { process, hot, slab, slot, thread, tid, ingest, first_stamp };
+        local.hot().alike = local.ingest.alike_entries() as u64;
+        Some(local)
     }
 
     /// Does some of the profiler's own work: where costs are time, what it takes is not the program's.
@@ -351,6 +354,7 @@ impl Local {
         let folded = self.folding_stamp();
         if self.thread != UNCOUNTED {
             self.ingest.add(words, height as usize, frame, folded);
+            self.hot().alike = self.ingest.alike_entries() as u64;
         }
         self.hot().log = start;
     }

@@ -8,24 +8,28 @@
 //! ahead: the entries of the small table a few records before they are needed, points a group at a time, while the group
 //! before is added.
 
+use crate::alike::AlikeTable;
 use crate::layout::FOLD;
 use crate::shared::Points;
 use crate::table::{Table, prefetch};
 use inputsize::ingest::Nesting;
-use inputsize::record::{Rare, Record, base_words};
-use wire::growth::{ALIKE_MAX, Alike, POINT_RMS};
+use inputsize::record::{RARE, Rare, Record, base_words};
+use wire::growth::{Alike, POINT_RMS};
 
 /// Activations that are added to points together.
 const GROUP: usize = 16;
 /// How many records ahead entries of the small table are asked for.
-const AHEAD: usize = 8;
-/// They are if more than one in so many records pushed another one out: else the table is in the first cache.
-const SCATTERED: usize = 8;
+const AHEAD: usize = 24;
+/// Records are scattered if more than one in so many pushed another one out of the small table: it is not in the first
+/// cache then, and might be too small.
+const SCATTERED: usize = 64;
+/// The table grows when so many buffers were.
+const CROWDED: u32 = 64;
 
 /// Adds records to points.
 pub struct Ingest {
     nesting: Nesting,
-    alike: *mut Alike,
+    alike: AlikeTable,
     table: Table,
     /// By rms, where both metrics are computed.
     table_rms: Option<Table>,
@@ -35,22 +39,17 @@ pub struct Ingest {
     /// The group before, and its points, which were asked for; empty if there is none.
     before: [(Option<u32>, Alike); GROUP],
     asked: usize,
-    /// Whether many records of the last buffer were not alike.
+    /// Whether the records of the last buffer were scattered.
     scattered: bool,
-    /// Records of this buffer that were not.
+    /// Buffers whose records were, since the small table has its size.
+    crowded: u32,
+    /// Records of this buffer that pushed another one out.
     unlike: usize,
 }
 
 impl Ingest {
     /// For the thread with this index.
-    ///
-    /// # Safety
-    /// `alike` is the address of `ALIKE_MAX` entries that nothing else writes while this exists.
-    pub unsafe fn new(points: Points, thread: u32, both: bool, alike: *mut Alike) -> Ingest {
-        for i in 0..ALIKE_MAX {
-            // SAFETY: as the caller promises.
-            unsafe { alike.add(i).write(Alike::default()) };
-        }
+    pub fn new(points: Points, thread: u32, both: bool, alike: AlikeTable) -> Ingest {
         Ingest {
             nesting: Nesting::default(),
             alike,
@@ -61,6 +60,7 @@ impl Ingest {
             before: [(None, Alike::default()); GROUP],
             asked: 0,
             scattered: false,
+            crowded: 0,
             unlike: 0,
         }
     }
@@ -76,73 +76,88 @@ impl Ingest {
     ) {
         self.nesting.begin(height, frame);
         // Wider than a stamp, so that "none" is above the last stamp of all.
-        let mut folding = folding.map_or(u64::MAX, u64::from);
+        const NONE: u64 = u64::MAX;
+        let mut folding = folding.map_or(NONE, u64::from);
         let records = words.len() / base_words(1);
-        self.scattered = self.unlike > records / SCATTERED;
         self.unlike = 0;
-        while let Some(record) = Record::<1>::read_last(&mut words) {
-            if self.scattered
-                && let Some(head) = words.len().checked_sub(AHEAD * base_words(1))
-            {
-                // (Rare parts between shift it: then it is of no use.)
-                prefetch(self.place(words[head] as u32 & !FOLD, words[head + 1], words[head + 2]));
+        loop {
+            if folding == NONE {
+                self.add_plain(&mut words);
             }
+            let Some(record) = Record::<1>::read_last(&mut words) else { break };
             let routine = record.routine & !FOLD;
             let outermost = self.nesting.is_outermost(routine, record.stamp);
             let stamp = u64::from(record.stamp);
             if stamp <= folding {
-                folding = if record.routine & FOLD != 0 { stamp } else { u64::MAX };
+                folding = if record.routine & FOLD != 0 { stamp } else { NONE };
             }
             let folded = stamp >= folding;
             let n = if folded { 0 } else { record.size };
             let ([cost], [own]) = (record.cost, record.cost_self);
             match record.rare {
                 None => self.count(routine, n, cost, own, outermost),
-                Some(rare) => self.add_rare(&alike(routine, n, cost, own, outermost), &rare, folded),
+                Some(rare) => {
+                    let (routine, outermost) = (routine.into(), outermost.into());
+                    let one = Alike { routine, n, cost, own, calls: 1, outermost, reserved: [0; 2] };
+                    self.add_rare(&one, &rare, folded);
+                }
             }
         }
         self.add_groups();
+        self.scattered = self.unlike > records / SCATTERED;
+        self.crowded += u32::from(self.scattered);
+        if self.crowded == CROWDED {
+            self.crowded = 0;
+            self.flush();
+            self.alike.grow();
+        }
+    }
+
+    /// Adds records up to one that is rare or of folded work: most are neither, and this is where time goes.
+    fn add_plain(&mut self, words: &mut &[u64]) {
+        const WORDS: usize = base_words(1);
+        const { assert!(FOLD < RARE) };
+        let scattered = self.scattered;
+        let mut left = *words;
+        while let Some((rest, &[head, n, cost, own])) = left.split_last_chunk::<WORDS>() {
+            let routine = head as u32;
+            if routine >= FOLD {
+                break;
+            }
+            left = rest;
+            if scattered && let Some(ahead) = rest.len().checked_sub(AHEAD * WORDS) {
+                // (What is no head there is of no use.)
+                let routine = rest[ahead] as u32;
+                prefetch(self.nesting.place(routine));
+                prefetch(self.alike.place(routine, rest[ahead + 1], rest[ahead + 2]));
+            }
+            let outermost = self.nesting.is_outermost(routine, (head >> 32) as u32);
+            self.count(routine, n, cost, own, outermost);
+        }
+        *words = left;
+    }
+
+    #[inline(always)]
+    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
+        if let Some(out) = self.alike.count(routine, n, cost, own, outermost) {
+            self.unlike += 1;
+            self.push(&out);
+        }
+    }
+
+    /// How many entries the table of alike activations has.
+    pub fn alike_entries(&self) -> usize {
+        self.alike.entries()
     }
 
     /// Adds everything that is held back, before the thread ends.
     pub fn flush(&mut self) {
-        for i in 0..ALIKE_MAX {
-            // SAFETY: inside the table.
-            let place = unsafe { &mut *self.alike.add(i) };
-            if place.calls != 0 {
-                let out = core::mem::take(place);
+        for number in 0..self.alike.entries() {
+            if let Some(out) = self.alike.take(number) {
                 self.push(&out);
             }
         }
         self.add_groups();
-    }
-
-    /// The entry of the small table where such activations are counted.
-    #[inline]
-    fn place(&self, routine: u32, n: u64, cost: u64) -> *mut Alike {
-        const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-        const { assert!(ALIKE_MAX.is_power_of_two()) };
-        // The upper bits of the product are those that all of them have a say in.
-        let mixed = (u64::from(routine) << 32 ^ n << 16 ^ cost).wrapping_mul(MIX);
-        self.alike.wrapping_add((mixed >> (64 - ALIKE_MAX.trailing_zeros())) as usize)
-    }
-
-    #[inline]
-    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
-        // SAFETY: inside the table, which is this thread's.
-        let place = unsafe { &mut *self.place(routine, n, cost) };
-        // One branch for all four.
-        let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
-        if differs == 0 {
-            place.calls += 1;
-            place.outermost += u64::from(outermost);
-            return;
-        }
-        let out = core::mem::replace(place, alike(routine, n, cost, own, outermost));
-        if out.calls != 0 {
-            self.unlike += 1;
-            self.push(&out);
-        }
     }
 
     #[inline]
@@ -199,9 +214,4 @@ impl Ingest {
         let (more, other) = self.table_rms.as_ref().map_or((0, 0), Table::losses);
         (dropped + more, error.max(other))
     }
-}
-
-/// One activation.
-fn alike(routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> Alike {
-    Alike { routine: routine.into(), n, cost, own, calls: 1, outermost: outermost.into(), reserved: [0; 2] }
 }

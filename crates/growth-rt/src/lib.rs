@@ -21,6 +21,7 @@
 extern crate alloc;
 
 pub mod activation;
+pub mod alike;
 pub mod code;
 pub mod cost;
 pub mod effects;

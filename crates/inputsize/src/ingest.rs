@@ -118,8 +118,10 @@ impl<const N: usize> Ingest<N> {
 #[derive(Debug, Default)]
 pub struct Nesting {
     routines: Vec<Lowest>,
-    /// Routines whose `low` says more than `pending`.
+    /// Routines whose `low` says more than `pending`, and room for more.
     touched: Vec<Routine>,
+    /// How many they are.
+    touches: usize,
     /// The pending activations at the end of the last batch: (stamp, routine).
     pending: Vec<(u32, Routine)>,
 }
@@ -139,10 +141,11 @@ impl Nesting {
     /// Begins a batch of records, at whose end `height` activations are pending; `frame` gives (stamp,
     /// routine) of each, root first. Only those entered since the last batch are asked for, and a few more.
     pub fn begin(&mut self, height: usize, frame: impl Fn(usize) -> (u32, Routine)) {
-        for routine in self.touched.drain(..) {
+        for &routine in &self.touched[..self.touches] {
             let lowest = &mut self.routines[routine as usize];
             lowest.low = lowest.pending;
         }
+        self.touches = 0;
         // An activation that is still pending is so with all below it: the unchanged ones are a prefix.
         let (mut same, mut end) = (0, height.min(self.pending.len()));
         while same < end {
@@ -181,10 +184,24 @@ impl Nesting {
         }
         let first = lowest.low == lowest.pending;
         lowest.low = stamp;
-        if first {
-            self.touched.push(routine);
+        // Noted in any case, and kept if it is the first time: no branch can tell which of many routines come again.
+        if self.touches == self.touched.len() {
+            self.make_room();
         }
+        self.touched[self.touches] = routine;
+        self.touches += usize::from(first);
         true
+    }
+
+    /// What [`Nesting::is_outermost`] looks at, if the routine is known: worth asking for ahead.
+    #[inline]
+    pub fn place(&self, routine: Routine) -> *const u8 {
+        self.routines.as_ptr().wrapping_add(routine as usize).cast()
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.touched.resize((2 * self.touches).max(1024), 0);
     }
 
     /// Forgets the pending activations: their stamps are about to change.

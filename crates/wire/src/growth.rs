@@ -181,10 +181,11 @@ pub struct Alike {
     pub own: u64,
     /// Activations; 0: not in use.
     pub calls: u64,
+    /// Keeps an entry in one cache line, and the two counts apart: a compiler makes one vector of neighbours, and such a
+    /// one takes longer from one activation to the next.
+    pub reserved: [u64; 2],
     /// Outermost ones among them.
     pub outermost: u64,
-    /// Keeps an entry in one cache line.
-    pub reserved: [u64; 2],
 }
 
 /// Bit of [`Point::thread`].
@@ -315,6 +316,8 @@ pub struct Hot {
     pub way: u64,
     /// Index in the thread table.
     pub thread: u64,
+    /// Entries of the table of [`Alike`] activations: it grows.
+    pub alike: u64,
 }
 
 /// Offset in a slab at which the slot's window is mapped.
@@ -325,10 +328,10 @@ pub const LOG_OFFSET: u64 = 4096;
 pub const LOG_BYTES: u64 = 16 << 10;
 /// Offset of the table of [`Alike`] activations in a window.
 pub const ALIKE_OFFSET: u64 = 64 << 10;
-/// Its entries.
-pub const ALIKE_MAX: usize = 1024;
+/// Its entries at most: a power of two.
+pub const ALIKE_MAX: usize = 4096;
 /// Bytes of a window.
-pub const WINDOW_BYTES: u64 = 128 << 10;
+pub const WINDOW_BYTES: u64 = 512 << 10;
 /// Offset of the windows.
 pub const WINDOWS_OFFSET: u64 = 256 << 20;
 /// Slots, hence threads that live at one time; half of them where both metrics are computed.
