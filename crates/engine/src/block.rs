@@ -204,16 +204,30 @@ impl Blocks {
         self.prefault[1].keep_ahead(&self.exits);
     }
 
-    /// Where the decoded superblock may go will be looked up when it has been emitted: a cache miss each, unless asked
-    /// for now.
-    pub fn prefetch(&self, end: End) {
+    /// The block at `pc` will be looked up soon.
+    pub fn prefetch_at(&self, pc: u64) {
+        self.table.prefetch(pc);
+    }
+
+    /// Where the decoded superblock may go will be looked up when it has been emitted, and its call, if it ends with one,
+    /// at `last`: a cache miss each, unless asked for now.
+    pub fn prefetch(&self, end: End, last: u64) {
         match end {
             End::Jump { target } => self.table.prefetch(target),
-            End::Cond { target, next } | End::Call { target, next } => {
+            End::Cond { target, next } => {
                 self.table.prefetch(target);
                 self.table.prefetch(next);
             }
-            End::CallIndirect { next } | End::Syscall { next } => self.table.prefetch(next),
+            End::Call { target, next } => {
+                self.table.prefetch(target);
+                self.table.prefetch(next);
+                self.calls.prefetch(last);
+            }
+            End::CallIndirect { next } => {
+                self.table.prefetch(next);
+                self.calls.prefetch(last);
+            }
+            End::Syscall { next } => self.table.prefetch(next),
             _ => {}
         }
     }
