@@ -3,8 +3,6 @@
 //! Points are taken as they are; records that a killed thread left in its buffer are added here, as the runtime would
 //! have done. Activations that were pending then are not in the profile: it holds what was completed.
 
-use std::collections::BTreeMap;
-
 use inputsize::ingest::Nesting;
 use inputsize::record::Record;
 use launch::Results;
@@ -77,8 +75,7 @@ pub fn read(results: &Results, request: &Request) -> Collected {
     let points: &[wire::Point] =
         results.slice(wire::POINTS_OFFSET, header.points.min(wire::POINTS_MAX) as usize);
 
-    let mut tables = Tables::default();
-    points.iter().filter(|point| point.calls > 0).for_each(|point| tables.add(point));
+    let mut left = Left { points: Vec::new(), both: request.metric == wire::Metric::Both };
     let mut costs: Vec<u64> = threads.iter().map(|thread| thread.cost).collect();
     for (index, thread) in threads.iter().enumerate() {
         if let Some(slot) = thread.slot.checked_sub(1) {
@@ -86,10 +83,11 @@ pub fn read(results: &Results, request: &Request) -> Collected {
             let hot: wire::Hot = results.get(window);
             if hot.thread == index as u64 {
                 costs[index] = hot.cost;
-                tables.add_buffer(results, window, &hot, index as u32, request.metric == wire::Metric::Both);
+                left.add_buffer(results, window, &hot, index as u32);
             }
         }
     }
+    let table = Table::new(points.iter().chain(&left.points));
     problems.extend(said(&header));
     let both = request.metric == wire::Metric::Both;
     let metrics: &[(Metric, bool)] = match request.metric {
@@ -114,7 +112,7 @@ pub fn read(results: &Results, request: &Request) -> Collected {
                 .map(|(thread, &cost)| ThreadCost { id: thread.tid.into(), cost_total: scaled(&scale, cost) })
                 .collect();
             growth.cost_total = growth.threads.iter().map(|thread| thread.cost_total).sum();
-            growth.routines = tables.routines(by_rms, routines, threads, &names, &scale);
+            growth.routines = table.routines(by_rms, routines, threads, &names, &scale);
             growth.normalize();
             growth
         })
@@ -177,22 +175,16 @@ fn scaled_square(scale: &Option<Scale>, value: u128) -> u128 {
     })
 }
 
-/// Points by (by rms, routine, thread, size).
-#[derive(Default)]
-struct Tables {
-    points: BTreeMap<(bool, u32, u32, u64), wire::Point>,
+/// What killed threads left in their buffers, a point for each record.
+struct Left {
+    points: Vec<wire::Point>,
+    /// Whether sizes are told by both metrics.
+    both: bool,
 }
 
-impl Tables {
-    fn add(&mut self, point: &wire::Point) {
-        let Some(routine) = point.routine.checked_sub(1) else { return };
-        let by_rms = point.thread & wire::POINT_RMS != 0;
-        let key = (by_rms, routine, point.thread & !wire::POINT_RMS, point.n);
-        self.points.entry(key).and_modify(|known| known.merge(point)).or_insert(*point);
-    }
-
+impl Left {
     /// Adds the records that a thread left in its buffer.
-    fn add_buffer(&mut self, results: &Results, window: u64, hot: &wire::Hot, thread: u32, both: bool) {
+    fn add_buffer(&mut self, results: &Results, window: u64, hot: &wire::Hot, thread: u32) {
         let start = hot.log_end.wrapping_sub(wire::LOG_BYTES - LOG_SLACK_BYTES);
         let words = hot.log.wrapping_sub(start) / 8;
         if words > wire::LOG_BYTES / 8 {
@@ -201,7 +193,7 @@ impl Tables {
         let alike = (hot.alike as usize).min(wire::ALIKE_MAX);
         for alike in results.slice::<wire::Alike>(window + wire::ALIKE_OFFSET, alike) {
             if alike.calls != 0 {
-                self.add_activations(alike, thread, [0; 4], both.then_some(alike.n));
+                self.add_activations(alike, thread, [0; 4], alike.n);
             }
         }
         let mut words: &[u64] = results.slice(window + wire::LOG_OFFSET, words as usize);
@@ -229,11 +221,11 @@ impl Tables {
                 [all.thread, all.external, own.thread, own.external]
             });
             let rms = record.rare.filter(|_| record.stamp < folding).map_or(n, |rare| rare.rms);
-            self.add_activations(&alike, thread, induced, both.then_some(rms));
+            self.add_activations(&alike, thread, induced, rms);
         }
     }
 
-    fn add_activations(&mut self, a: &wire::Alike, thread: u32, induced: [u64; 4], rms: Option<u64>) {
+    fn add_activations(&mut self, a: &wire::Alike, thread: u32, induced: [u64; 4], rms: u64) {
         let mut point = wire::Point {
             routine: a.routine as u32 + 1,
             thread,
@@ -245,10 +237,33 @@ impl Tables {
         };
         point.cost.add(a.cost, a.calls);
         point.own.add(a.own, a.calls);
-        self.add(&point);
-        if let Some(n) = rms {
-            self.add(&wire::Point { n, thread: thread | wire::POINT_RMS, induced: [0; 4], ..point });
+        self.points.push(point);
+        if self.both {
+            let thread = thread | wire::POINT_RMS;
+            self.points.push(wire::Point { n: rms, thread, induced: [0; 4], ..point });
         }
+    }
+}
+
+/// References to points, ordered by metric, routine, thread and size. Several may be of one size.
+struct Table<'a> {
+    points: Vec<(u128, &'a wire::Point)>,
+}
+
+/// Where sizes by rms begin in the order of [`Table`].
+const RMS: u128 = 1 << 127;
+
+impl<'a> Table<'a> {
+    fn new(points: impl Iterator<Item = &'a wire::Point>) -> Table<'a> {
+        let key = |point: &wire::Point| {
+            let thread = point.thread & !wire::POINT_RMS;
+            let metric = if point.thread & wire::POINT_RMS != 0 { RMS } else { 0 };
+            metric | u128::from(point.routine) << 95 | u128::from(thread) << 64 | u128::from(point.n)
+        };
+        let mut points: Vec<_> =
+            points.filter(|point| point.calls > 0 && point.routine > 0).map(|p| (key(p), p)).collect();
+        points.sort_unstable_by_key(|&(key, _)| key);
+        Table { points }
     }
 
     fn routines(
@@ -259,39 +274,45 @@ impl Tables {
         names: &Names,
         scale: &Option<Scale>,
     ) -> Vec<Routine> {
+        let (trms, rms) = self.points.split_at(self.points.partition_point(|&(key, _)| key < RMS));
+        let tid = |point: &wire::Point| {
+            threads.get((point.thread & !wire::POINT_RMS) as usize).map_or(0, |t| u64::from(t.tid))
+        };
         let mut all: Vec<Routine> = Vec::new();
-        let mut current = None;
-        let range = (by_rms, 0, 0, 0)..=(by_rms, u32::MAX, u32::MAX, u64::MAX);
-        for (&(_, number, thread, _), point) in self.points.range(range) {
-            let Some(entry) = routines.get(number as usize) else { continue };
+        for points in (if by_rms { rms } else { trms }).chunk_by(|a, b| a.1.routine == b.1.routine) {
+            let Some(entry) = routines.get(points[0].1.routine as usize - 1) else { continue };
             if entry.flags & wire::routine::ROOT != 0 {
                 continue; // no routine: the time before and around them, in the threads' totals
             }
-            if current != Some(number) {
-                current = Some(number);
-                all.push(names.routine(entry.address, entry.module));
-            }
-            let Some(routine) = all.last_mut() else { continue };
-            let tid = threads.get(thread as usize).map_or(0, |t| u64::from(t.tid));
-            let point = facts(point, scale);
-            routine.points.push(point);
-            if routine.threads.last() != Some(&tid) {
-                routine.threads.push(tid);
-                routine.by_thread.push(ThreadPoints { thread: tid, points: Vec::new() });
-            }
-            if let Some(apart) = routine.by_thread.last_mut() {
-                apart.points.push(point);
-            }
-        }
-        for routine in &mut all {
+            let mut routine = names.routine(entry.address, entry.module);
+            let mut apart: Vec<ThreadPoints> = points
+                .chunk_by(|a, b| tid(a.1) == tid(b.1))
+                .map(|points| ThreadPoints { thread: tid(points[0].1), points: all_facts(points, scale) })
+                .collect();
+            routine.threads = apart.iter().map(|t| t.thread).collect();
             routine.threads.sort_unstable();
             routine.threads.dedup();
-            if routine.threads.len() < 2 {
-                routine.by_thread.clear();
+            if let [only] = &mut apart[..] {
+                routine.points = std::mem::take(&mut only.points);
+            } else {
+                routine.points = apart.iter().flat_map(|t| &t.points).copied().collect();
+                routine.by_thread = apart;
             }
+            all.push(routine);
         }
         all
     }
+}
+
+/// One thread's points of one routine, those of the same size as one.
+fn all_facts(points: &[(u128, &wire::Point)], scale: &Option<Scale>) -> Vec<Point> {
+    let mut all = Vec::with_capacity(points.len());
+    for alike in points.chunk_by(|a, b| a.0 == b.0) {
+        let mut sum = *alike[0].1;
+        alike[1..].iter().for_each(|(_, point)| sum.merge(point));
+        all.push(facts(&sum, scale));
+    }
+    all
 }
 
 /// A point as profiles hold it.

@@ -6,8 +6,8 @@
 
 use alloc::vec::Vec;
 use iced_x86::{
-    CodeSize, Instruction, InstructionInfoFactory, InstructionInfoOptions, MemorySize, Mnemonic, OpAccess,
-    Register,
+    CodeSize, Instruction, InstructionInfo, InstructionInfoFactory, InstructionInfoOptions, MemorySize,
+    Mnemonic, OpAccess, Register,
 };
 
 /// Direction of an access.
@@ -71,6 +71,17 @@ pub enum Accesses {
     ComplexAfter,
 }
 
+/// What [`Finder::find`] tells of an instruction. General registers are bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Its accesses.
+    pub accesses: Accesses,
+    /// Registers that it mentions in any way.
+    pub mentions: u16,
+    /// Registers that it writes or may write.
+    pub writes: u16,
+}
+
 /// Finds accesses; keeps iced's buffers.
 pub struct Finder {
     factory: InstructionInfoFactory,
@@ -83,63 +94,73 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// Appends the accesses of `ins` to `out`, and returns the general registers that it mentions in any way.
-    pub fn find(&mut self, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> (Accesses, u16) {
+    /// Appends the accesses of `ins` to `out`.
+    pub fn find(&mut self, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> Found {
         let info = self.factory.info_options(ins, InstructionInfoOptions::NONE);
-        let mut used = 0u16;
-        for r in info.used_registers() {
-            if let Some(n) = machine_number(r.register()) {
-                used |= 1 << n;
+        let (mut mentions, mut writes) = (0u16, 0u16);
+        for used in info.used_registers() {
+            let Some(n) = machine_number(used.register()) else { continue };
+            mentions |= 1 << n;
+            if matches!(
+                used.access(),
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            ) {
+                writes |= 1 << n;
             }
         }
-        if is_hint(ins.mnemonic()) {
-            return (Accesses::Simple, used);
-        }
-        let repeated = ins.is_string_instruction() && (ins.has_rep_prefix() || ins.has_repne_prefix());
-        if repeated {
-            let stops = matches!(
-                ins.mnemonic(),
-                Mnemonic::Cmpsb
-                    | Mnemonic::Cmpsw
-                    | Mnemonic::Cmpsd
-                    | Mnemonic::Cmpsq
-                    | Mnemonic::Scasb
-                    | Mnemonic::Scasw
-                    | Mnemonic::Scasd
-                    | Mnemonic::Scasq
-            );
-            return (if stops { Accesses::ComplexAfter } else { Accesses::Complex }, used);
-        }
-        let first = out.len();
-        for m in info.used_memory() {
-            let kind = match m.access() {
-                OpAccess::Read | OpAccess::CondRead => Kind::Read,
-                OpAccess::Write | OpAccess::CondWrite => Kind::Write,
-                OpAccess::ReadWrite | OpAccess::ReadCondWrite => Kind::ReadWrite,
-                OpAccess::None | OpAccess::NoMemAccess => continue,
-            };
-            let bytes = size_of_access(ins, m.memory_size());
-            let vector_index = m.index().is_vector_register();
-            let narrow = m.address_size() == CodeSize::Code32 || m.address_size() == CodeSize::Code16;
-            if bytes == 0 || vector_index || narrow || is_masked(ins) {
-                out.truncate(first);
-                return (Accesses::Complex, used);
-            }
-            let (base, disp) = match m.base() {
-                Register::None | Register::RIP | Register::EIP => (None, m.displacement() as i64),
-                r => (machine_number(r), m.displacement() as i64),
-            };
-            let index_register = machine_number(m.index()).map(|n| (n, m.scale().trailing_zeros() as u8));
-            out.push(Access {
-                index,
-                kind,
-                class: class_of(ins, m.base(), m.displacement() as i64, m.index()),
-                bytes,
-                operand: Operand { fs: m.segment() == Register::FS, base, index: index_register, disp },
-            });
-        }
-        (Accesses::Simple, used)
+        Found { accesses: append(info, ins, index, out), mentions, writes }
     }
+}
+
+/// Appends the accesses of `ins`, whose `info` this is.
+fn append(info: &InstructionInfo, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> Accesses {
+    if is_hint(ins.mnemonic()) {
+        return Accesses::Simple;
+    }
+    let repeated = ins.is_string_instruction() && (ins.has_rep_prefix() || ins.has_repne_prefix());
+    if repeated {
+        let stops = matches!(
+            ins.mnemonic(),
+            Mnemonic::Cmpsb
+                | Mnemonic::Cmpsw
+                | Mnemonic::Cmpsd
+                | Mnemonic::Cmpsq
+                | Mnemonic::Scasb
+                | Mnemonic::Scasw
+                | Mnemonic::Scasd
+                | Mnemonic::Scasq
+        );
+        return if stops { Accesses::ComplexAfter } else { Accesses::Complex };
+    }
+    let first = out.len();
+    for m in info.used_memory() {
+        let kind = match m.access() {
+            OpAccess::Read | OpAccess::CondRead => Kind::Read,
+            OpAccess::Write | OpAccess::CondWrite => Kind::Write,
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => Kind::ReadWrite,
+            OpAccess::None | OpAccess::NoMemAccess => continue,
+        };
+        let bytes = size_of_access(ins, m.memory_size());
+        let vector_index = m.index().is_vector_register();
+        let narrow = m.address_size() == CodeSize::Code32 || m.address_size() == CodeSize::Code16;
+        if bytes == 0 || vector_index || narrow || is_masked(ins) {
+            out.truncate(first);
+            return Accesses::Complex;
+        }
+        let (base, disp) = match m.base() {
+            Register::None | Register::RIP | Register::EIP => (None, m.displacement() as i64),
+            r => (machine_number(r), m.displacement() as i64),
+        };
+        let index_register = machine_number(m.index()).map(|n| (n, m.scale().trailing_zeros() as u8));
+        out.push(Access {
+            index,
+            kind,
+            class: class_of(ins, m.base(), m.displacement() as i64, m.index()),
+            bytes,
+            operand: Operand { fs: m.segment() == Register::FS, base, index: index_register, disp },
+        });
+    }
+    Accesses::Simple
 }
 
 /// Machine number of a general register, 8-bit forms included.
@@ -217,8 +238,8 @@ mod tests {
     fn of(bytes: &[u8]) -> (Accesses, u16, Found) {
         let ins = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         let mut out = Vec::new();
-        let (a, used) = Finder::default().find(&ins, 0, &mut out);
-        (a, used, out.iter().map(|a| (a.kind, a.class, a.bytes, a.operand)).collect())
+        let found = Finder::default().find(&ins, 0, &mut out);
+        (found.accesses, found.mentions, out.iter().map(|a| (a.kind, a.class, a.bytes, a.operand)).collect())
     }
 
     fn at(base: u8, disp: i64) -> Operand {

@@ -5,6 +5,7 @@
 
 use crate::prefault::Prefault;
 use crate::superblock::End;
+use crate::sys;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -111,6 +112,18 @@ const GROWTH_SHIFT: u32 = 2;
 /// No block any more, but longer probes pass here.
 const GONE: u32 = NONE - 1;
 
+/// Empty slots for a table that grows. All of them are written at once: their pages are made present together, see
+/// `prefault.rs`.
+fn slots(n: usize) -> Vec<(u32, u32)> {
+    let mut slots = Vec::with_capacity(n);
+    let bytes = n * size_of::<(u32, u32)>();
+    if !cfg!(test) && slots.as_ptr() as usize & 0xfff == 0 {
+        sys::populate(slots.as_ptr() as u64, bytes as u64);
+    }
+    slots.resize(n, (0, NONE));
+    slots
+}
+
 impl Table {
     fn new() -> Table {
         Table { slots: vec![(0, NONE); 1 << SLOTS_SHIFT], used: 0 }
@@ -150,7 +163,7 @@ impl Table {
     fn set(&mut self, list: &[Block], pc: u64, id: u32) {
         if (self.used + 1) * 2 > self.slots.len() {
             let old = core::mem::take(&mut self.slots);
-            self.slots = vec![(0, NONE); old.len() << GROWTH_SHIFT];
+            self.slots = slots(old.len() << GROWTH_SHIFT);
             self.used = 0;
             for (_, id) in old.into_iter().filter(|s| s.1 < GONE) {
                 self.set(list, list[id as usize].pc, id);
@@ -204,16 +217,30 @@ impl Blocks {
         self.prefault[1].keep_ahead(&self.exits);
     }
 
-    /// Where the decoded superblock may go will be looked up when it has been emitted: a cache miss each, unless asked
-    /// for now.
-    pub fn prefetch(&self, end: End) {
+    /// The block at `pc` will be looked up soon.
+    pub fn prefetch_at(&self, pc: u64) {
+        self.table.prefetch(pc);
+    }
+
+    /// Where the decoded superblock may go will be looked up when it has been emitted, and its call, if it ends with one,
+    /// at `last`: a cache miss each, unless asked for now.
+    pub fn prefetch(&self, end: End, last: u64) {
         match end {
             End::Jump { target } => self.table.prefetch(target),
-            End::Cond { target, next } | End::Call { target, next } => {
+            End::Cond { target, next } => {
                 self.table.prefetch(target);
                 self.table.prefetch(next);
             }
-            End::CallIndirect { next } | End::Syscall { next } => self.table.prefetch(next),
+            End::Call { target, next } => {
+                self.table.prefetch(target);
+                self.table.prefetch(next);
+                self.calls.prefetch(last);
+            }
+            End::CallIndirect { next } => {
+                self.table.prefetch(next);
+                self.calls.prefetch(last);
+            }
+            End::Syscall { next } => self.table.prefetch(next),
             _ => {}
         }
     }

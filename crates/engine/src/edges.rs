@@ -19,7 +19,7 @@ use crate::events::{Emit, borrowed};
 use crate::instrument::{emit, spill, unspill};
 use crate::liveness::{Ahead, Memo};
 use crate::state::{ThreadState, off};
-use crate::superblock::{End, Insn, Kind, Superblock};
+use crate::superblock::{End, Insn, Kind};
 use crate::translate::{Streams, jmp_exit};
 use alloc::collections::BTreeMap;
 use iced_x86::{Code, FlowControl};
@@ -44,11 +44,6 @@ pub(crate) struct Arrivals {
 const ARRIVAL: [u8; 3] = [reg::R11, reg::RCX, 9];
 
 impl<C: Client> Engine<C> {
-    /// Will the superblock emit an edge in its body?
-    pub(crate) fn has_edges(&mut self, sb: &Superblock) -> bool {
-        sb.insns.iter().any(|i| self.edge_of(i).is_some())
-    }
-
     /// What the transfer `insn` is, if it is to be noted before it.
     pub(crate) fn edge_of(&mut self, insn: &Insn) -> Option<Edge> {
         if !self.events().calls {
@@ -76,9 +71,9 @@ impl<C: Client> Engine<C> {
         Some(if self.is_forwarder(target) { Edge::Return } else { Edge::Tail(target) })
     }
 
-    /// Emits the edge of `insn`, before it.
+    /// Emits the edge of `insn`, the last one, before it.
     pub(crate) fn note_edge(&mut self, s: &mut Streams, insn: &Insn, flags_live: bool) {
-        let Some(edge) = self.edge_of(insn) else { return };
+        let Some(edge) = self.plan.edge else { return };
         let mut e = emit(s, &self.plan, flags_live);
         if matches!(edge, Edge::Call(_)) {
             e.return_address_offset = -8;

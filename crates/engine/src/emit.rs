@@ -57,6 +57,28 @@ impl Asm {
         }
     }
 
+    /// Appends the low `n` (at most 8) bytes of `first` and the low `m` (at most 4) of `second`.
+    #[inline]
+    pub fn two_words(&mut self, first: u64, n: usize, second: u32, m: usize) {
+        debug_assert!(n <= 8 && m <= 4);
+        if self.room() < 16 {
+            return self.two_words_at_end(first, n, second, m);
+        }
+        // SAFETY: at most twelve bytes, into a stream with room for them.
+        unsafe {
+            self.cur.cast::<u64>().write_unaligned(first);
+            self.cur.add(n).cast::<u32>().write_unaligned(second);
+            self.cur = self.cur.add(n + m);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn two_words_at_end(&mut self, first: u64, n: usize, second: u32, m: usize) {
+        self.bytes(&first.to_le_bytes()[..n]);
+        self.bytes(&second.to_le_bytes()[..m]);
+    }
+
     /// Appends the `len` (at most 16) bytes of an instruction of the program at `pc`.
     ///
     /// # Safety
@@ -124,8 +146,8 @@ impl Asm {
 
     /// `op r64, gs:[disp]` and the like: one opcode byte with an absolute gs operand.
     fn gs_op(&mut self, opcode: u8, r: Reg, disp: i32) {
-        self.bytes(&[0x65, 0x48 | (r >> 3) << 2, opcode, (r & 7) << 3 | 4, 0x25]);
-        self.d32(disp);
+        let head = [0x65, 0x48 | (r >> 3) << 2, opcode, (r & 7) << 3 | 4, 0x25, 0, 0, 0];
+        self.two_words(u64::from_le_bytes(head), 5, disp as u32, 4);
     }
 
     /// `mov gs:[disp], r`
@@ -259,9 +281,9 @@ impl Asm {
     }
 
     /// `jmp rel32`; returns the address of the displacement.
+    #[inline]
     pub fn jmp(&mut self, target: u64) -> u64 {
-        self.bytes(&[0xe9]);
-        self.rel32(target)
+        self.rel32(0xe9, 1, target)
     }
 
     /// A jump to `target`, however far it is.
@@ -275,20 +297,21 @@ impl Asm {
     }
 
     /// `jcc rel32`; returns the address of the displacement.
+    #[inline]
     pub fn jcc(&mut self, cond: u8, target: u64) -> u64 {
-        self.bytes(&[0x0f, 0x80 | cond]);
-        self.rel32(target)
+        self.rel32(u64::from(cond) << 8 | 0x800f, 2, target)
     }
 
     /// `call rel32`; returns the address of the displacement.
     pub fn call(&mut self, target: u64) -> u64 {
-        self.bytes(&[0xe8]);
-        self.rel32(target)
+        self.rel32(0xe8, 1, target)
     }
 
-    fn rel32(&mut self, target: u64) -> u64 {
-        let site = self.here();
-        self.d32(target.wrapping_sub(site + 4) as i32);
+    /// An opcode of `n` bytes and the way to `target`; returns the address of the displacement.
+    #[inline]
+    fn rel32(&mut self, opcode: u64, n: usize, target: u64) -> u64 {
+        let site = self.here() + n as u64;
+        self.two_words(opcode, n, target.wrapping_sub(site + 4) as u32, 4);
         site
     }
 

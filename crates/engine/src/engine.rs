@@ -48,8 +48,8 @@ pub struct Engine<C> {
     pub(crate) signals: signal::Actions,
     pub(crate) sb: Superblock,
     pub(crate) memo: Memo,
-    pub(crate) live_before: Vec<u32>,
-    pub(crate) live_exits: Vec<u32>,
+    pub(crate) live_before: Vec<bool>,
+    pub(crate) live_exits: Vec<bool>,
     pub(crate) page_list: Vec<u64>,
     /// Memory for the lists of a chain that is made.
     pub(crate) spare: (Vec<Tail>, Vec<Pending>),

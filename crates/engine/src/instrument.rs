@@ -17,10 +17,11 @@
 //! address of the body takes them from there (`addrmap.rs`, `BORROWED`). A superblock ends early where too few
 //! registers would be left over.
 
-use crate::access::{Access, Accesses, Finder};
+use crate::access::{Access, Accesses, Finder, Found};
 use crate::addrmap::Point;
 use crate::client::Client;
 use crate::complex::{self, Complex};
+use crate::edges::Edge;
 use crate::emit::{Asm, Reg};
 use crate::engine::Engine;
 use crate::events::{Emit, Events, SCRATCH_MAX, call_out, wanted};
@@ -34,6 +35,16 @@ use iced_x86::InstructionInfoFactory;
 /// Order in which registers are lent: those that compilers use last. Never rax (flags go through it) and rsp.
 const LENT: [Reg; 14] = [11, 10, 9, 8, 15, 14, 13, 12, 3, 5, 7, 6, 2, 1];
 
+/// The same, as bits.
+const LENT_BITS: u16 = {
+    let (mut bits, mut i) = (0, 0);
+    while i < LENT.len() {
+        bits |= 1 << LENT[i];
+        i += 1;
+    }
+    bits
+};
+
 /// What is known about the superblock being made.
 pub(crate) struct Plan {
     finder: Finder,
@@ -42,6 +53,8 @@ pub(crate) struct Plan {
     kinds: Vec<Accesses>,
     /// Next access to be emitted.
     cursor: usize,
+    /// What the last instruction is to the client.
+    pub edge: Option<Edge>,
     /// Lent to the client.
     pub scratch: [Reg; SCRATCH_MAX],
     /// The same, as bits; 0 when the block has no events.
@@ -58,6 +71,7 @@ impl Default for Plan {
             accesses: Vec::new(),
             kinds: Vec::new(),
             cursor: 0,
+            edge: None,
             scratch: [LENT[0]; SCRATCH_MAX],
             borrowed: 0,
             hint: 0,
@@ -84,15 +98,17 @@ impl<C: Client> Engine<C> {
         let plan = &mut self.plan;
         plan.accesses.clear();
         plan.kinds.clear();
+        sb.written.clear();
         plan.cursor = 0;
+        plan.edge = None;
         plan.borrowed = 0;
         let mut used = 0u16;
         let mut needed = false;
         for k in 0..sb.insns.len() {
             let ins = &sb.insns[k].ins;
             let first = plan.accesses.len();
-            let (kind, mentions) = plan.finder.find(ins, k, &mut plan.accesses);
-            let free = LENT.iter().filter(|r| (used | mentions) >> **r & 1 == 0).count();
+            let Found { accesses: kind, mentions, writes } = plan.finder.find(ins, k, &mut plan.accesses);
+            let free = (LENT_BITS & !(used | mentions)).count_ones() as usize;
             if free < events.scratch.max(1) && k > 0 {
                 plan.accesses.truncate(first);
                 sb.end = End::Jump { target: sb.insns[k].pc() };
@@ -100,12 +116,20 @@ impl<C: Client> Engine<C> {
                 break;
             }
             used |= mentions;
-            plan.accesses.retain(|a| a.index != k || wanted(&events, a));
+            if plan.accesses[first..].iter().any(|a| !wanted(&events, a)) {
+                plan.accesses.retain(|a| a.index != k || wanted(&events, a));
+            }
             let kind = if events.data { kind } else { Accesses::Simple };
             plan.kinds.push(kind);
+            sb.written.push(writes);
             needed |= plan.accesses.len() > first || kind != Accesses::Simple;
         }
-        needed |= events.calls && self.has_edges(sb);
+        if events.calls
+            && let Some(last) = sb.insns.last().filter(|i| i.kind == Kind::End)
+        {
+            self.plan.edge = self.edge_of(last);
+            needed |= self.plan.edge.is_some();
+        }
         if needed {
             let plan = &mut self.plan;
             let hint = plan.hint;
@@ -183,12 +207,12 @@ impl<C: Client> Engine<C> {
             return false;
         }
         let simple = self.plan.accesses.get(self.plan.cursor).is_some_and(|a| a.index == k);
-        simple || self.plan.kinds[k] != Accesses::Simple || self.edge_of(insn).is_some()
+        simple || self.plan.kinds[k] != Accesses::Simple || insn.kind == Kind::End && self.plan.edge.is_some()
     }
 
     /// Emits what notes the events of instruction `k`, before it.
     pub(crate) fn note_events(&mut self, s: &mut Streams, k: usize, insn: &Insn) {
-        let flags_live = self.live_before[k] != 0;
+        let flags_live = self.live_before[k];
         while let Some(&a) = self.plan.accesses.get(self.plan.cursor).filter(|a| a.index == k) {
             self.plan.cursor += 1;
             let mut e = emit(s, &self.plan, flags_live);
@@ -200,7 +224,9 @@ impl<C: Client> Engine<C> {
             Accesses::Complex => self.complex_access(s, insn, flags_live),
             Accesses::ComplexAfter => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
         }
-        self.note_edge(s, insn, flags_live);
+        if insn.kind == Kind::End {
+            self.note_edge(s, insn, flags_live);
+        }
     }
 
     /// Emits what notes events of instruction `k` that show only behind it.

@@ -250,22 +250,35 @@ pub fn dead_place(sb: &Superblock, ahead: Ahead<'_>, first: usize, last: usize) 
     })
 }
 
-/// Fills `before` with the flags live before each instruction of `sb`, and returns those live at its side exits
-/// (one per [`Kind::SideExit`], in order).
-pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<u32>, at_exits: &mut Vec<u32>) {
+/// Fills `before` with whether any flag is live before each instruction of `sb` (and, if no instruction ends it, behind
+/// them), and `at_exits` with the same for its side exits (one per [`Kind::SideExit`], in order).
+pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<bool>, at_exits: &mut Vec<bool>) {
     before.clear();
-    before.resize(sb.insns.len() + 1, 0);
+    before.resize(sb.insns.len() + 1, true);
     at_exits.clear();
-    let mut live = behind(sb, ahead);
-    before[sb.insns.len()] = live;
+    // What comes behind the superblock is only looked at where it makes a difference: most conditional jumps have their
+    // comparison before them. `open`: flags that are live if they are behind.
+    let (mut live, mut open) = (0, ALL);
+    let is_live = |live: &mut u32, open: &mut u32| {
+        if *live == 0 && *open != 0 {
+            *live = behind(sb, ahead) & *open;
+            *open = 0;
+        }
+        *live != 0
+    };
+    if sb.insns.last().is_none_or(|last| last.kind != Kind::End) {
+        before[sb.insns.len()] = is_live(&mut live, &mut open);
+    }
     for (k, insn) in sb.insns.iter().enumerate().rev() {
         if insn.kind == Kind::SideExit {
             let out = ahead.live(insn.ins.near_branch_target());
-            at_exits.push(out);
+            at_exits.push(out != 0);
             live |= out;
         }
-        live = live & !killed(&insn.ins) | read(&insn.ins);
-        before[k] = live;
+        let (killed, read) = (killed(&insn.ins), read(&insn.ins));
+        live = live & !killed | read;
+        open &= !(killed | read);
+        before[k] = is_live(&mut live, &mut open);
     }
     at_exits.reverse();
 }

@@ -87,73 +87,153 @@ pub enum Alu {
     Cmp = 7,
 }
 
-impl Asm {
-    /// ModRM, SIB and displacement of `m`, with `reg` in the middle field.
-    fn modrm(&mut self, reg: Reg, m: &Mem) {
-        let mid = (reg & 7) << 3;
-        let sib = |base: u8| match m.index {
-            Some((i, scale)) => scale << 6 | (i & 7) << 3 | base,
-            None => 0x20 | base,
-        };
-        let Some(base) = m.base else {
-            self.bytes(&[mid | 4, sib(5)]);
-            self.d32(m.disp);
-            return;
-        };
-        let with_sib = m.index.is_some() || base & 7 == 4;
-        let (mode, short) = match i8::try_from(m.disp) {
-            Ok(0) if base & 7 != 5 => (0, None),
-            Ok(d) => (0x40, Some(d)),
-            Err(_) => (0x80, None),
-        };
-        if with_sib {
-            self.bytes(&[mode | mid | 4, sib(base & 7)]);
-        } else {
-            self.bytes(&[mode | mid | (base & 7)]);
-        }
-        match (mode, short) {
-            (0, _) => {}
-            (_, Some(d)) => self.bytes(&[d as u8]),
-            _ => self.d32(m.disp),
-        }
+/// Bytes of an instruction, at most 8, the first one lowest.
+#[derive(Clone, Copy)]
+struct Head {
+    bytes: u64,
+    bits: u32,
+}
+
+impl Head {
+    #[inline(always)]
+    fn of(bytes: &[u8]) -> Head {
+        let mut head = Head { bytes: 0, bits: 0 };
+        bytes.iter().for_each(|byte| head.push(*byte));
+        head
     }
 
-    fn rex_bits(reg: Reg, m: &Mem) -> (u8, u8, u8) {
-        (reg >> 3, m.index.map_or(0, |(i, _)| i >> 3), m.base.map_or(0, |b| b >> 3))
+    #[inline(always)]
+    fn push(&mut self, byte: u8) {
+        self.append(Head { bytes: byte.into(), bits: 8 });
+    }
+
+    #[inline(always)]
+    fn append(&mut self, more: Head) {
+        self.bytes |= more.bytes << self.bits;
+        self.bits += more.bits;
+    }
+}
+
+/// A [`Mem`] in one register. The encoder is given this: most operands are made where they are used, and what is written
+/// to memory byte by byte and read at once makes the processor wait.
+#[derive(Clone, Copy)]
+struct Packed(u64);
+
+/// In place of a register: none.
+const NO_REGISTER: u8 = 0x80;
+
+impl Packed {
+    #[inline(always)]
+    fn new(m: &Mem) -> Packed {
+        let base = m.base.unwrap_or(NO_REGISTER);
+        let (index, scale) = m.index.unwrap_or((NO_REGISTER, 0));
+        let registers = u64::from(base) << 32 | u64::from(index) << 40 | u64::from(scale) << 48;
+        Packed(u64::from(m.disp as u32) | registers | u64::from(m.gs) << 56)
+    }
+
+    fn disp(self) -> i32 {
+        self.0 as i32
+    }
+
+    fn base(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    fn index(self) -> u8 {
+        (self.0 >> 40) as u8
+    }
+
+    fn scale(self) -> u8 {
+        (self.0 >> 48) as u8
+    }
+
+    fn gs(self) -> bool {
+        self.0 >> 56 != 0
+    }
+
+    /// The REX bits for the index and the base: X and B.
+    fn rex(self) -> (u8, u8) {
+        (self.index() >> 3 & 1, self.base() >> 3 & 1)
+    }
+}
+
+impl Asm {
+    /// An instruction with ModRM, SIB and displacement of `m`, and `reg` in the middle field.
+    #[inline(always)]
+    fn with_operand(&mut self, mut head: Head, reg: Reg, m: Packed) {
+        let mid = (reg & 7) << 3;
+        let (base, index, disp) = (m.base(), m.index(), m.disp());
+        let inner = if index == NO_REGISTER { 0x20 } else { m.scale() << 6 | (index & 7) << 3 };
+        let disp_bytes;
+        if base == NO_REGISTER {
+            head.push(mid | 4);
+            head.push(inner | 5);
+            disp_bytes = 4;
+        } else {
+            let mode;
+            (mode, disp_bytes) = match i8::try_from(disp) {
+                Ok(0) if base & 7 != 5 => (0, 0),
+                Ok(_) => (0x40, 1),
+                Err(_) => (0x80, 4),
+            };
+            if index != NO_REGISTER || base & 7 == 4 {
+                head.push(mode | mid | 4);
+                head.push(inner | base & 7);
+            } else {
+                head.push(mode | mid | base & 7);
+            }
+        }
+        self.two_words(head.bytes, head.bits as usize / 8, disp as u32, disp_bytes);
     }
 
     /// A legacy-encoded instruction with a register and a memory operand.
+    #[inline(always)]
     pub fn op_mem(&mut self, size: Size, opcode: &[u8], reg: Reg, m: &Mem) {
-        if m.gs {
-            self.bytes(&[0x65]);
+        self.legacy(size, Head::of(opcode), reg, Packed::new(m));
+    }
+
+    #[inline(never)]
+    fn legacy(&mut self, size: Size, opcode: Head, reg: Reg, m: Packed) {
+        let mut head = Head::of(&[]);
+        if m.gs() {
+            head.push(0x65);
         }
         if size == Size::W {
-            self.bytes(&[0x66]);
+            head.push(0x66);
         }
-        let (r, x, b) = Self::rex_bits(reg, m);
-        let rex = u8::from(size == Size::Q) << 3 | r << 2 | x << 1 | b;
+        let (x, b) = m.rex();
+        let rex = u8::from(size == Size::Q) << 3 | reg >> 3 << 2 | x << 1 | b;
         // Without REX, byte registers 4 to 7 would be ah to bh.
         if rex != 0 || size == Size::B && reg >= 4 {
-            self.bytes(&[0x40 | rex]);
+            head.push(0x40 | rex);
         }
-        self.bytes(opcode);
-        self.modrm(reg, m);
+        head.append(opcode);
+        self.with_operand(head, reg, m);
     }
 
     /// A legacy-encoded instruction with two registers.
+    #[inline(always)]
     pub fn op_reg(&mut self, size: Size, opcode: &[u8], reg: Reg, rm: Reg) {
+        self.legacy_reg(size, Head::of(opcode), reg, rm);
+    }
+
+    #[inline(never)]
+    fn legacy_reg(&mut self, size: Size, opcode: Head, reg: Reg, rm: Reg) {
+        let mut head = Head::of(&[]);
         if size == Size::W {
-            self.bytes(&[0x66]);
+            head.push(0x66);
         }
         let rex = u8::from(size == Size::Q) << 3 | (reg >> 3) << 2 | rm >> 3;
         if rex != 0 || size == Size::B && (reg >= 4 || rm >= 4) {
-            self.bytes(&[0x40 | rex]);
+            head.push(0x40 | rex);
         }
-        self.bytes(opcode);
-        self.bytes(&[0xc0 | (reg & 7) << 3 | (rm & 7)]);
+        head.append(opcode);
+        head.push(0xc0 | (reg & 7) << 3 | (rm & 7));
+        self.two_words(head.bytes, head.bits as usize / 8, 0, 0);
     }
 
     /// `mov reg, [m]`; narrow loads are zero-extended.
+    #[inline(always)]
     pub fn load(&mut self, size: Size, reg: Reg, m: &Mem) {
         match size {
             Size::B => self.op_mem(Size::D, &[0x0f, 0xb6], reg, m),
@@ -163,11 +243,13 @@ impl Asm {
     }
 
     /// `mov [m], reg`
+    #[inline(always)]
     pub fn store(&mut self, size: Size, m: &Mem, reg: Reg) {
         self.op_mem(size, &[if size == Size::B { 0x88 } else { 0x89 }], reg, m);
     }
 
     /// `mov [m], imm`, sign-extended to 64 bits for [`Size::Q`].
+    #[inline(always)]
     pub fn store_imm(&mut self, size: Size, m: &Mem, imm: i32) {
         self.op_mem(size, &[if size == Size::B { 0xc6 } else { 0xc7 }], 0, m);
         match size {
@@ -178,16 +260,19 @@ impl Asm {
     }
 
     /// `lea reg, [m]`; a gs base is not added.
+    #[inline(always)]
     pub fn lea(&mut self, reg: Reg, m: &Mem) {
         self.op_mem(Size::Q, &[0x8d], reg, &Mem { gs: false, ..*m });
     }
 
     /// `op reg, [m]`
+    #[inline(always)]
     pub fn alu_load(&mut self, op: Alu, size: Size, reg: Reg, m: &Mem) {
         self.op_mem(size, &[(op as u8) << 3 | if size == Size::B { 2 } else { 3 }], reg, m);
     }
 
     /// `op [m], reg`
+    #[inline(always)]
     pub fn alu_store(&mut self, op: Alu, size: Size, m: &Mem, reg: Reg) {
         self.op_mem(size, &[(op as u8) << 3 | u8::from(size != Size::B)], reg, m);
     }
@@ -198,6 +283,7 @@ impl Asm {
     }
 
     /// `op [m], imm`
+    #[inline(always)]
     pub fn alu_store_imm(&mut self, op: Alu, size: Size, m: &Mem, imm: i32) {
         match (size, i8::try_from(imm)) {
             (Size::B, _) => {
@@ -230,14 +316,23 @@ impl Asm {
     }
 
     /// A VEX-encoded instruction with a memory operand. `map` is 2 (0F38) or 3 (0F3A), `pp` the implied prefix.
+    #[inline(always)]
     fn vex_mem(&mut self, map: u8, pp: u8, opcode: u8, reg: Reg, v: Reg, m: &Mem) {
-        if m.gs {
-            self.bytes(&[0x65]);
+        self.vex(map, u32::from(pp) | u32::from(opcode) << 8, reg, v, Packed::new(m));
+    }
+
+    #[inline(never)]
+    fn vex(&mut self, map: u8, pp_opcode: u32, reg: Reg, v: Reg, m: Packed) {
+        let mut head = Head::of(&[]);
+        if m.gs() {
+            head.push(0x65);
         }
-        let (r, x, b) = Self::rex_bits(reg, m);
-        self.bytes(&[0xc4, (1 - r) << 7 | (1 - x) << 6 | (1 - b) << 5 | map]);
-        self.bytes(&[0x80 | (!v & 15) << 3 | pp, opcode]);
-        self.modrm(reg, m);
+        let (x, b) = m.rex();
+        head.push(0xc4);
+        head.push((1 - (reg >> 3)) << 7 | (1 - x) << 6 | (1 - b) << 5 | map);
+        head.push(0x80 | (!v & 15) << 3 | pp_opcode as u8);
+        head.push((pp_opcode >> 8) as u8);
+        self.with_operand(head, reg, m);
     }
 
     fn vex_reg(&mut self, map: u8, pp: u8, opcode: u8, reg: Reg, v: Reg, rm: Reg) {

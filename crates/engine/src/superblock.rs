@@ -114,6 +114,8 @@ pub struct Superblock {
     pub pc: u64,
     /// The instructions.
     pub insns: Vec<Insn>,
+    /// The general registers that each writes, as bits; empty where no client has events in superblocks.
+    pub written: Vec<u16>,
     /// What comes after.
     pub end: End,
 }
@@ -121,7 +123,12 @@ pub struct Superblock {
 impl Superblock {
     /// An empty one, to be filled by [`Superblock::decode`] again and again.
     pub fn new() -> Superblock {
-        Superblock { pc: 0, insns: Vec::with_capacity(INSNS_MAX), end: End::JumpIndirect }
+        Superblock {
+            pc: 0,
+            insns: Vec::with_capacity(INSNS_MAX),
+            written: Vec::new(),
+            end: End::JumpIndirect,
+        }
     }
 
     /// Is it a loop by itself: does one of its jumps lead to its start?
@@ -225,7 +232,7 @@ impl Superblock {
 /// A placeholder that owns no memory, for taking another one out of its place.
 impl Default for Superblock {
     fn default() -> Self {
-        Superblock { pc: 0, insns: Vec::new(), end: End::JumpIndirect }
+        Superblock { pc: 0, insns: Vec::new(), written: Vec::new(), end: End::JumpIndirect }
     }
 }
 

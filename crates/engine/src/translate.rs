@@ -114,7 +114,7 @@ impl<C: Client> Engine<C> {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             let mut sb = core::mem::take(&mut self.sb);
             self.decode(&mut sb, at, max);
-            self.blocks.prefetch(sb.end);
+            self.blocks.prefetch(sb.end, sb.insns.last().map_or(at, Insn::pc));
             self.sb = sb;
             if self.trust_is_betrayed() {
                 if depth == 0 {
@@ -263,7 +263,8 @@ impl<C: Client> Engine<C> {
                 }
                 Kind::SideExit => {
                     let target = insn.ins.near_branch_target();
-                    let live = self.live_exits.get(side).is_some_and(|l| *l != 0);
+                    self.blocks.prefetch_at(target);
+                    let live = self.live_exits.get(side).is_some_and(|live| *live);
                     let tail = self.tail_of(&insn, target).map(|t| (t, live));
                     let (path, counter) = if self.counts_later() {
                         (Some(self.client.side_path(&self.sb, k + 1)), None)
@@ -304,7 +305,7 @@ impl<C: Client> Engine<C> {
             liveness::dead_place(&self.sb, ahead, first, last)
         } else {
             liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
-            (first..=last).rev().find(|&k| self.live_before[k] == 0)
+            (first..=last).rev().find(|&k| !self.live_before[k])
         };
         Some((dead.unwrap_or(last), self.bump_of(n, dead.is_some())?))
     }

@@ -42,6 +42,7 @@ mod reads;
 
 use crate::layout::{FOLD, FOLDED_MARK, Facts, Frame, STAMPS, TO_FACTS, flag, gs};
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::offset_of;
 use core::ops::Range;
@@ -78,7 +79,7 @@ pub mod token {
 }
 
 /// A shared routine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Routine {
     /// First stamps of 1 or 2 cells: S index. Counted as own reads already.
     First(u8),
@@ -140,8 +141,49 @@ pub struct Code {
     /// Whether the superblock jumps back to itself.
     in_loop: bool,
     held: Held,
-    /// Where routines are, by what they are for, their registers, and what the engine must know of those.
-    shared: BTreeMap<(Routine, [Reg; 3], u32), Vec<u64>>,
+    shared: BTreeMap<Asked, Vec<u64>>,
+    /// Where those are that were asked for last. Every access asks for one or two.
+    recent: Vec<(Asked, u64)>,
+}
+
+/// What a shared routine is for: its kind, its registers, what the engine must know of those, and a detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    what: u64,
+    detail: u32,
+}
+
+const RECENT: usize = 1024;
+const NOTHING: Asked = Asked { what: u64::MAX, detail: 0 };
+
+impl Asked {
+    #[inline(always)]
+    fn new(routine: Routine, [s, x, r]: [Reg; 3], context: u32) -> Asked {
+        let (kind, detail) = match routine {
+            Routine::First(n) => (0, n.into()),
+            Routine::Mixed => (1, 0),
+            Routine::Cells => (2, 0),
+            Routine::CellsMasked => (3, 0),
+            Routine::Read(bytes) => (4, bytes),
+            Routine::Write(bytes) => (5, bytes),
+            Routine::ReadMasked => (6, 0),
+            Routine::WriteMasked => (7, 0),
+            Routine::Foreign(n) => (8, n.into()),
+            Routine::Enter(offset) => (9, offset as u32),
+            Routine::Odd => (10, 0),
+            Routine::Rare(bytes) => (11, bytes.into()),
+            Routine::Full => (12, 0),
+        };
+        let registers = u32::from_le_bytes([s, x, r, kind]);
+        Asked { what: u64::from(context) << 32 | u64::from(registers), detail }
+    }
+
+    /// Its place among those asked for last.
+    #[inline(always)]
+    fn place(self) -> usize {
+        let mixed = (self.what ^ u64::from(self.detail) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (u64::BITS - RECENT.ilog2())) as usize
+    }
 }
 
 const fn frame(field: usize) -> i32 {
@@ -240,12 +282,21 @@ fn land(a: &Asm, site: u64) {
 impl Code {
     /// For a run with these choices.
     pub fn new(metric: Metric, shift: u32, time: bool) -> Code {
-        Code { metric, shift, time, in_loop: false, held: Held::default(), shared: BTreeMap::new() }
+        Code {
+            metric,
+            shift,
+            time,
+            in_loop: false,
+            held: Held::default(),
+            shared: BTreeMap::new(),
+            recent: vec![(NOTHING, 0); RECENT],
+        }
     }
 
     /// The cache that shared routines are in is no longer added to.
     pub fn forget_routines(&mut self) {
         self.shared.clear();
+        self.recent.fill((NOTHING, 0));
     }
 
     /// A superblock begins; `in_loop`: it jumps back to itself.
@@ -497,15 +548,27 @@ impl Code {
     }
 
     /// Where a shared routine is, in reach of both streams.
+    #[inline(always)]
     fn routine(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
-        let key = (routine, e.scratch, e.context());
-        let here = e.cold.here();
-        let near = |at: u64| at.abs_diff(here) < 1 << 30;
-        if let Some(&at) = self.shared.get(&key).and_then(|all| all.iter().find(|&&at| near(at))) {
-            return at;
-        }
-        let at = self.emit_routine(e, routine);
-        self.shared.entry(key).or_default().push(at);
+        let asked = Asked::new(routine, e.scratch, e.context());
+        let (recent, at) = self.recent[asked.place() % RECENT];
+        if recent == asked && is_near(e, at) { at } else { self.routine_of(e, routine, asked) }
+    }
+
+    #[inline(never)]
+    fn routine_of(&mut self, e: &mut Emit<'_>, routine: Routine, asked: Asked) -> u64 {
+        let known = self.shared.get(&asked).and_then(|all| all.iter().copied().find(|&at| is_near(e, at)));
+        let at = known.unwrap_or_else(|| {
+            let at = self.emit_routine(e, routine);
+            self.shared.entry(asked).or_default().push(at);
+            at
+        });
+        self.recent[asked.place()] = (asked, at);
         at
     }
+}
+
+/// Is a shared routine in reach?
+fn is_near(e: &Emit<'_>, at: u64) -> bool {
+    at.abs_diff(e.cold.here()) < 1 << 30
 }

@@ -86,12 +86,13 @@ impl Image {
         self.allocators.binary_search(&address).is_ok()
     }
 
-    /// The function that begins at `address`, if one does: up to the next one.
-    pub fn function_at(&self, address: u64) -> Option<Range<u64>> {
+    /// The function that holds `address`, up to the next one.
+    pub fn function_around(&self, address: u64) -> Option<Range<u64>> {
         let offset = i32::try_from(address.wrapping_sub(self.base) as i64).ok()?;
-        let found = self.functions.binary_search_by_key(&offset, |f| f.0).ok()?;
-        let end = self.functions.get(found + 1).map_or(self.end, |next| self.address(next.0));
-        Some(address..end)
+        let next = self.functions.partition_point(|f| f.0 <= offset);
+        let start = self.address(self.functions.get(next.checked_sub(1)?)?.0);
+        let end = self.functions.get(next).map_or(self.end, |next| self.address(next.0));
+        Some(start..end)
     }
 
     /// Whether the function at `address` begins with nothing but a return address on the stack. The parts of functions

@@ -12,14 +12,13 @@ use alloc::vec::Vec;
 use engine::access::{Access, Class, Kind, Operand, machine_number};
 use engine::emit::reg;
 use engine::superblock::Superblock;
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rbx, rbp, r12 to r15.
 const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf << 12;
 
 /// What is known at a point of a superblock.
 pub struct Filter {
-    factory: InstructionInfoFactory,
     /// Whether writes need a write before them to be repeated.
     marks: bool,
     /// Whether a routine begins with the superblock.
@@ -48,7 +47,6 @@ impl Filter {
     /// `marks`: the metric looks at who wrote a cell.
     pub fn new(marks: bool) -> Filter {
         Filter {
-            factory: InstructionInfoFactory::new(),
             marks,
             at_entry: false,
             next: 0,
@@ -93,12 +91,12 @@ impl Filter {
     /// What is left of an access to be noted; accesses come in program order.
     pub fn needed(&mut self, sb: &Superblock, a: &Access) -> Option<Kind> {
         while self.next < a.index.min(sb.insns.len()) {
-            let ins = sb.insns[self.next].ins;
+            let ins = &sb.insns[self.next].ins;
             // What the engine finds out at run time takes a register.
-            if self.asked != Some(self.next) && may_access(&ins) {
+            if self.asked != Some(self.next) && may_access(ins) {
                 self.held = None;
             }
-            self.pass(&ins);
+            self.pass(ins, sb.written[self.next]);
             self.next += 1;
         }
         self.asked = Some(a.index);
@@ -140,8 +138,8 @@ impl Filter {
         }
     }
 
-    /// Accounts for an instruction.
-    fn pass(&mut self, ins: &Instruction) {
+    /// Accounts for an instruction that writes these registers.
+    fn pass(&mut self, ins: &Instruction, mut written: u16) {
         if ins.has_lock_prefix()
             || matches!(
                 ins.mnemonic(),
@@ -149,16 +147,6 @@ impl Filter {
             )
         {
             self.seen.clear();
-        }
-        let mut written = 0u16;
-        for used in self.factory.info(ins).used_registers() {
-            if matches!(
-                used.access(),
-                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-            ) && let Some(n) = machine_number(used.register())
-            {
-                written |= 1 << n;
-            }
         }
         let rsp = 1u16 << reg::RSP;
         if written & rsp != 0
@@ -233,7 +221,7 @@ mod tests {
         let mut finder = Finder::default();
         let mut accesses = Vec::new();
         for (k, insn) in sb.insns.iter().enumerate() {
-            finder.find(&insn.ins, k, &mut accesses);
+            sb.written.push(finder.find(&insn.ins, k, &mut accesses).writes);
         }
         let mut filter = Filter::new(marks);
         filter.begin(at_entry);

@@ -10,6 +10,7 @@ use crate::layout::FOLD;
 use crate::shared::Shared;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::Range;
 use engine::region::read_file;
 use wire::growth::{Routine, fold, routine};
 
@@ -22,6 +23,8 @@ pub struct Routines {
     /// Executable mappings, by end.
     modules: BTreeMap<u64, Module>,
     root: Option<u32>,
+    /// The function that the last block or jump asked about was in.
+    function: Range<u64>,
 }
 
 struct Module {
@@ -36,7 +39,14 @@ struct Module {
 impl Routines {
     /// None yet.
     pub fn new(shared: Shared, fold: u32) -> Routines {
-        Routines { shared, fold, known: BTreeMap::new(), modules: BTreeMap::new(), root: None }
+        Routines {
+            shared,
+            fold,
+            known: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            root: None,
+            function: 0..0,
+        }
     }
 
     /// The number of the routine at an address, with [`FOLD`].
@@ -61,8 +71,17 @@ impl Routines {
 
     /// Whether a routine begins at an address.
     pub fn begins(&mut self, address: u64) -> bool {
-        self.known.contains_key(&address)
-            || self.module(address).is_some_and(|m| m.image.is_plain_entry(address))
+        if self.known.contains_key(&address) {
+            return true;
+        }
+        if self.function.contains(&address) && address != self.function.start {
+            return false;
+        }
+        let Some(m) = self.module(address) else { return false };
+        let Some(function) = m.image.function_around(address) else { return false };
+        let begins = function.start == address && m.image.is_plain_entry(address);
+        self.function = function;
+        begins
     }
 
     /// A routine that stands for the start of a thread.
@@ -78,12 +97,18 @@ impl Routines {
 
     /// Whether a jump from `from` to `target` enters another routine.
     pub fn is_tail(&mut self, from: Option<u64>, target: u64) -> bool {
-        let Some(m) = self.module(target) else { return false };
-        let Some(function) = m.image.function_at(target) else { return false };
-        if from.is_some_and(|from| function.contains(&from)) {
+        // (Most jumps stay in their function.)
+        if from.is_some_and(|from| self.function.contains(&from)) && self.function.contains(&target) {
             return false;
         }
-        m.image.is_plain_entry(target)
+        let Some(m) = self.module(target) else { return false };
+        let around = from.and_then(|from| m.image.function_around(from).filter(|f| f.contains(&from)));
+        let leaves = around.as_ref().is_none_or(|f| !f.contains(&target));
+        let is_tail = leaves && m.image.is_plain_entry(target);
+        if let Some(function) = around {
+            self.function = function;
+        }
+        is_tail
     }
 
     /// Memory was unmapped or mapped anew.
@@ -96,6 +121,7 @@ impl Routines {
         for key in gone {
             self.modules.remove(&key);
         }
+        self.function = 0..0;
         let stale: Vec<u64> = self.known.range(start..end).map(|(&address, _)| address).collect();
         for address in stale {
             self.known.remove(&address);

@@ -4,6 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use engine::lock::SpinLock;
+use engine::sys;
 use wire::growth::*;
 
 /// The shared memory.
@@ -134,6 +135,9 @@ impl Shared {
     }
 }
 
+/// Points whose memory is made present together, where there are more.
+const POINTS_AHEAD: u64 = 512;
+
 /// The array of points. Threads append to it together; a point is written by the thread that appended it alone.
 #[derive(Clone, Copy)]
 pub struct Points {
@@ -152,7 +156,21 @@ impl Points {
             count.store(self.max, Ordering::Relaxed);
             return None;
         }
+        // (Small programs have fewer.)
+        if number != 0 && number.is_multiple_of(POINTS_AHEAD) {
+            self.populate(number);
+        }
         Some(number as u32)
+    }
+
+    /// Makes memory for the points from `number` on present: one by one, its pages cost more.
+    #[cold]
+    fn populate(&self, number: u64) {
+        let end = (number + POINTS_AHEAD).min(self.max);
+        let at = |n: u64| (self.first as u64 + n * size_of::<Point>() as u64) & !0xfff;
+        if !cfg!(test) {
+            sys::populate(at(number), at(end) - at(number));
+        }
     }
 
     /// A point. The caller holds no other reference to it, and it is this thread's.

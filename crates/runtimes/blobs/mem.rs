@@ -11,8 +11,8 @@ use core::arch::asm;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, n: usize) -> *mut u8 {
     // Short copies are most of them, and `rep movsb` takes dozens of cycles to start.
-    // SAFETY: the caller's; each form stays within `n` bytes, loads everything before it stores, and lets its two
-    // halves overlap in the middle.
+    // SAFETY: the caller's; each form stays within `n` bytes, and lets its two parts overlap in the middle. Those up to 64
+    // bytes load everything before they store, the next one the last 64 bytes before it goes upward.
     unsafe {
         match n {
             16..=32 => asm!(
@@ -42,6 +42,19 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, n: usize) -> *mut u8 {
             ),
             1 => asm!("mov {a}, [{f}]", "mov [{t}], {a}", a = out(reg_byte) _, f = in(reg) from, t = in(reg) to, options(nostack)),
             0 => {}
+            65..=512 => asm!(
+                "movups {e}, [{f} + {n} - 64]", "movups {g}, [{f} + {n} - 48]", "movups {h}, [{f} + {n} - 32]",
+                "movups {i}, [{f} + {n} - 16]", "xor {k:e}, {k:e}",
+                "2:", "movups {a}, [{f} + {k}]", "movups {b}, [{f} + {k} + 16]", "movups {c}, [{f} + {k} + 32]",
+                "movups {d}, [{f} + {k} + 48]", "movups [{t} + {k}], {a}", "movups [{t} + {k} + 16], {b}",
+                "movups [{t} + {k} + 32], {c}", "movups [{t} + {k} + 48], {d}", "add {k}, 64", "lea {l}, [{k} + 64]",
+                "cmp {l}, {n}", "jb 2b",
+                "movups [{t} + {n} - 64], {e}", "movups [{t} + {n} - 48], {g}", "movups [{t} + {n} - 32], {h}",
+                "movups [{t} + {n} - 16], {i}",
+                a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _, e = out(xmm_reg) _,
+                g = out(xmm_reg) _, h = out(xmm_reg) _, i = out(xmm_reg) _, k = out(reg) _, l = out(reg) _,
+                f = in(reg) from, t = in(reg) to, n = in(reg) n, options(nostack)
+            ),
             _ => {
                 asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack))
             }
