@@ -56,12 +56,7 @@ unsafe impl GlobalAlloc for Heap {
         let class = class_of(layout);
         if class >= CLASSES {
             let bytes = (layout.size() as u64).next_multiple_of(4096);
-            let at = sys::map_anonymous(0, bytes, sys::mm::RW, 0).unwrap_or(0);
-            if at != 0 && bytes >= sys::HUGE_PAGE {
-                // Tables that are met at random.
-                sys::huge_pages(at, bytes);
-            }
-            return at as *mut u8;
+            return sys::map_anonymous(0, bytes, sys::mm::RW, 0).unwrap_or(0) as *mut u8;
         }
         let size = 1usize << (class + SMALLEST_SHIFT);
         let mut l = LISTS.lock();

@@ -139,11 +139,6 @@ static NEXT_OWN: AtomicU64 = AtomicU64::new(0x2a40_0000_0000);
 /// refuses.
 pub fn map_anonymous(hint: u64, bytes: u64, prot: u64, extra_flags: u64) -> Option<u64> {
     let hint = match hint {
-        // (From there on its pages can be huge.)
-        0 if bytes >= HUGE_PAGE => {
-            let room = bytes.next_multiple_of(4096) + HUGE_PAGE;
-            NEXT_OWN.fetch_add(room, Ordering::Relaxed).next_multiple_of(HUGE_PAGE)
-        }
         0 => NEXT_OWN.fetch_add(bytes.next_multiple_of(4096), Ordering::Relaxed),
         h => h,
     };
@@ -152,9 +147,6 @@ pub fn map_anonymous(hint: u64, bytes: u64, prot: u64, extra_flags: u64) -> Opti
     let r = unsafe { call(nr::MMAP, [hint, bytes, prot, flags, u64::MAX, 0]) };
     if failed(r) { None } else { Some(r as u64) }
 }
-
-/// Bytes of a huge page.
-pub const HUGE_PAGE: u64 = 2 << 20;
 
 /// Asks for huge pages: a sixth of the page faults of a short run were for code cache memory.
 pub fn huge_pages(at: u64, bytes: u64) {

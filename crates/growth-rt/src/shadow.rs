@@ -92,10 +92,6 @@ impl Map {
             let fixed = mm::MAP_FIXED | mm::MAP_NORESERVE;
             sys::map_anonymous(slab + first, self.layout.stride - first, mm::RW, fixed).is_some()
         };
-        if ok && slot == 0 {
-            // Stamps are met at random as data is. Each thread would cost megabytes more, hence only the first.
-            sys::huge_pages(slab + first, self.layout.stride - first);
-        }
         if ok {
             const DONTDUMP: u64 = 16;
             // SAFETY: advice about our own mapping.
