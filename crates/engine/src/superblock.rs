@@ -146,11 +146,16 @@ impl Superblock {
 
     /// Ends it where one of its own side exits arrives: what follows has a block of its own then, or two copies.
     fn end_at_join(&mut self) {
-        let joins = |k: usize| {
-            let at = self.insns[k].pc();
-            self.insns[..k].iter().any(|i| i.kind == Kind::SideExit && i.ins.near_branch_target() == at)
+        let (mut targets, mut count) = ([0; SIDE_EXITS_MAX], 0);
+        let joins = |i: &Insn| {
+            let joins = targets[..count].contains(&i.pc());
+            if i.kind == Kind::SideExit && count < SIDE_EXITS_MAX {
+                targets[count] = i.ins.near_branch_target();
+                count += 1;
+            }
+            joins
         };
-        if let Some(k) = (1..self.insns.len()).find(|&k| joins(k)) {
+        if let Some(k) = self.insns.iter().position(joins) {
             self.end = End::Jump { target: self.insns[k].pc() };
             self.insns.truncate(k);
         }

@@ -118,10 +118,19 @@ impl Image {
         }
         let Some(count) = appmem::read::<u32>(table + 8) else { return };
         self.base = table;
-        self.functions.reserve_exact(count.min(1 << 22) as usize);
-        for i in 0..u64::from(count.min(1 << 22)) {
-            let Some([start, entry]) = appmem::read::<[i32; 2]>(table + 12 + i * 8) else { break };
-            self.functions.push((start, entry));
+        let count = count.min(1 << 22) as usize;
+        self.functions.reserve_exact(count);
+        let mut bytes = [0u8; 8 * 512];
+        let mut step = bytes.len();
+        while self.functions.len() < count && step >= 8 {
+            let done = self.functions.len();
+            let piece = &mut bytes[..step.min((count - done) * 8)];
+            if !appmem::read_bytes(table + 12 + done as u64 * 8, piece) {
+                step = piece.len() / 16 * 8; // up to what may not be read
+                continue;
+            }
+            let word = |b: &[u8]| i32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+            self.functions.extend(piece.chunks_exact(8).map(|b| (word(b), word(&b[4..]))));
         }
         if !self.functions.is_sorted_by_key(|f| f.0) {
             self.functions.sort_unstable_by_key(|f| f.0);
@@ -278,19 +287,14 @@ impl Symbols {
     }
 
     fn is_allocator(&self, name: u64) -> bool {
-        let Some(first) = self.get::<u8>(name) else { return false };
-        if !matches!(first, b'm' | b'f' | b'c' | b'r' | b'a' | b'p' | b'v' | b'_' | b's') {
+        // (Byte by byte at the file's end.)
+        let text = self.get::<[u8; 32]>(name).unwrap_or_else(|| {
+            core::array::from_fn(|i| self.get::<u8>(name.saturating_add(i as u64)).unwrap_or(0))
+        });
+        if !matches!(text[0], b'm' | b'f' | b'c' | b'r' | b'a' | b'p' | b'v' | b'_' | b's') {
             return false;
         }
-        let mut text = [0u8; 32];
-        let mut len = 0;
-        while len < text.len() {
-            match self.get::<u8>(name + len as u64) {
-                Some(0) | None => break,
-                Some(b) => text[len] = b,
-            }
-            len += 1;
-        }
+        let len = text.iter().position(|b| *b == 0).unwrap_or(text.len());
         let text = &text[..len];
         ALLOCATORS.contains(&text) || ALLOCATOR_PREFIXES.iter().any(|p| text.starts_with(p))
     }

@@ -37,10 +37,31 @@ pub struct Filter {
     asked: Option<usize>,
 }
 
+/// An access, by the displacements of its first byte and of the one behind it.
 struct Seen {
-    operand: Operand,
-    bytes: u32,
+    what: What,
+    from: i64,
+    to: i64,
     write: bool,
+}
+
+/// An operand but for its displacement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct What(u32);
+
+impl What {
+    fn of(o: &Operand) -> What {
+        const NONE: u8 = 0x80;
+        let (index, scale) = o.index.unwrap_or((NONE, 0));
+        What(u32::from_le_bytes([o.base.unwrap_or(NONE), index, scale, o.fs.into()]))
+    }
+
+    /// Is a register part of it whose bit is set?
+    fn uses(self, registers: u16) -> bool {
+        let [base, index, ..] = self.0.to_le_bytes();
+        let bit = |r: u8| u32::from(registers).checked_shr(r.into()).unwrap_or(0) & 1 != 0;
+        bit(base) || bit(index)
+    }
 }
 
 impl Filter {
@@ -104,23 +125,20 @@ impl Filter {
         {
             return None;
         }
-        let operand = Operand { disp: self.displacement(a), ..a.operand };
-        let covers = |seen: &&Seen| {
-            seen.operand.base == operand.base
-                && seen.operand.index == operand.index
-                && seen.operand.fs == operand.fs
-                && seen.operand.disp <= operand.disp
-                && operand.disp + i64::from(a.bytes) <= seen.operand.disp + i64::from(seen.bytes)
-        };
-        let read = self.seen.iter().any(|seen| covers(&seen));
-        let written = self.seen.iter().any(|seen| covers(&seen) && seen.write);
+        let (what, from) = (What::of(&a.operand), self.displacement(a));
+        let to = from.wrapping_add(a.bytes.into());
+        let (mut read, mut written) = (false, false);
+        for seen in self.seen.iter().filter(|s| s.what == what && s.from <= from && to <= s.to) {
+            read = true;
+            written |= seen.write;
+        }
         let kind = match a.kind {
             Kind::Read if read => return None,
             Kind::Write | Kind::ReadWrite if written || read && !self.marks => return None,
             Kind::ReadWrite if read => Kind::Write,
             kind => kind,
         };
-        self.seen.push(Seen { operand, bytes: a.bytes, write: a.kind != Kind::Read });
+        self.seen.push(Seen { what, from, to, write: a.kind != Kind::Read });
         Some(kind)
     }
 
@@ -156,11 +174,7 @@ impl Filter {
             written &= !rsp;
         }
         if written != 0 {
-            let uses = |o: &Operand| {
-                o.base.is_some_and(|r| written >> r & 1 != 0)
-                    || o.index.is_some_and(|(r, _)| written >> r & 1 != 0)
-            };
-            self.seen.retain(|seen| !uses(&seen.operand));
+            self.seen.retain(|seen| !seen.what.uses(written));
             self.held = self.held.filter(|(base, _)| base.is_none_or(|r| written >> r & 1 == 0));
         }
         self.written |= written;

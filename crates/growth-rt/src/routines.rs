@@ -25,6 +25,8 @@ pub struct Routines {
     root: Option<u32>,
     /// The function that the last block or jump asked about was in.
     function: Range<u64>,
+    /// Whether anything but its start was called.
+    called_inside: bool,
 }
 
 struct Module {
@@ -46,6 +48,7 @@ impl Routines {
             modules: BTreeMap::new(),
             root: None,
             function: 0..0,
+            called_inside: false,
         }
     }
 
@@ -66,21 +69,26 @@ impl Routines {
         let number = self.shared.add_routine(Routine { address, module: line, flags });
         let number = number | if folded { FOLD } else { 0 };
         self.known.insert(address, number);
+        self.called_inside |= self.function.contains(&address);
         number
     }
 
     /// Whether a routine begins at an address.
     pub fn begins(&mut self, address: u64) -> bool {
+        let inside = self.function.contains(&address) && address != self.function.start;
+        if inside && !self.called_inside {
+            return false;
+        }
         if self.known.contains_key(&address) {
             return true;
         }
-        if self.function.contains(&address) && address != self.function.start {
+        if inside {
             return false;
         }
         let Some(m) = self.module(address) else { return false };
         let Some(function) = m.image.function_around(address) else { return false };
         let begins = function.start == address && m.image.is_plain_entry(address);
-        self.function = function;
+        self.be_in(function);
         begins
     }
 
@@ -106,9 +114,16 @@ impl Routines {
         let leaves = around.as_ref().is_none_or(|f| !f.contains(&target));
         let is_tail = leaves && m.image.is_plain_entry(target);
         if let Some(function) = around {
-            self.function = function;
+            self.be_in(function);
         }
         is_tail
+    }
+
+    /// What is asked next is mostly about the same function.
+    fn be_in(&mut self, function: Range<u64>) {
+        let inside = (function.start + 1).min(function.end)..function.end;
+        self.called_inside = self.known.range(inside).next().is_some();
+        self.function = function;
     }
 
     /// Memory was unmapped or mapped anew.
