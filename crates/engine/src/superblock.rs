@@ -138,31 +138,6 @@ impl Superblock {
 
     /// Decodes at `pc`.
     pub fn decode(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
-        self.run(regions, pc, insns_max);
-        if !self.jumps_to_itself() {
-            self.end_at_join();
-        }
-    }
-
-    /// Ends it where one of its own side exits arrives: what follows has a block of its own then, or two copies.
-    fn end_at_join(&mut self) {
-        let (mut targets, mut count) = ([0; SIDE_EXITS_MAX], 0);
-        let joins = |i: &Insn| {
-            let joins = targets[..count].contains(&i.pc());
-            if i.kind == Kind::SideExit && count < SIDE_EXITS_MAX {
-                targets[count] = i.ins.near_branch_target();
-                count += 1;
-            }
-            joins
-        };
-        if let Some(k) = self.insns.iter().position(joins) {
-            self.end = End::Jump { target: self.insns[k].pc() };
-            self.insns.truncate(k);
-        }
-    }
-
-    /// The longest run from `pc`.
-    fn run(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
         self.pc = pc;
         self.insns.clear();
         let mut at = pc;
