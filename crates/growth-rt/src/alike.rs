@@ -65,9 +65,14 @@ impl AlikeTable {
         (place.calls != 0).then(|| core::mem::take(place))
     }
 
+    /// Whether it can be made larger.
+    pub fn can_grow(&self) -> bool {
+        self.entries() < ALIKE_MAX
+    }
+
     /// Makes an empty table larger, if it can be.
     pub fn grow(&mut self) {
-        if self.entries() < ALIKE_MAX {
+        if self.can_grow() {
             self.shift -= 1;
             self.clear();
         }

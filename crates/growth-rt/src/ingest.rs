@@ -105,8 +105,8 @@ impl Ingest {
         }
         self.add_groups();
         self.scattered = self.unlike > records / SCATTERED;
-        self.crowded += u32::from(self.scattered);
-        if self.crowded == CROWDED {
+        self.crowded = self.crowded.saturating_add(self.scattered.into());
+        if self.crowded >= CROWDED && self.alike.can_grow() {
             self.crowded = 0;
             self.flush();
             self.alike.grow();
