@@ -11,11 +11,6 @@ use wire::growth as wire;
 
 use crate::names::Names;
 
-/// In the routine of a record: the outermost of folded work (`growth-rt`).
-const FOLD: u32 = 1 << 30;
-/// Bytes that the runtime keeps free behind `log_end`.
-const LOG_SLACK_BYTES: u64 = 128;
-
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
@@ -185,7 +180,7 @@ struct Left {
 impl Left {
     /// Adds the records that a thread left in its buffer.
     fn add_buffer(&mut self, results: &Results, window: u64, hot: &wire::Hot, thread: u32) {
-        let start = hot.log_end.wrapping_sub(wire::LOG_BYTES - LOG_SLACK_BYTES);
+        let start = hot.log_end.wrapping_sub(wire::LOG_BYTES - wire::LOG_SLACK_BYTES);
         let words = hot.log.wrapping_sub(start) / 8;
         if words > wire::LOG_BYTES / 8 {
             return;
@@ -201,10 +196,10 @@ impl Left {
         nesting.begin(0, |_| (0, 0));
         let mut folding = u32::MAX;
         while let Some(record) = Record::<1>::read_last(&mut words) {
-            let routine = record.routine & !FOLD;
+            let routine = record.routine & !wire::FOLD;
             let outermost = nesting.is_outermost(routine, record.stamp);
             if record.stamp <= folding {
-                folding = if record.routine & FOLD != 0 { record.stamp } else { u32::MAX };
+                folding = if record.routine & wire::FOLD != 0 { record.stamp } else { u32::MAX };
             }
             let n = if record.stamp >= folding { 0 } else { record.size };
             let alike = wire::Alike {

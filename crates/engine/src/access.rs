@@ -119,18 +119,7 @@ fn append(info: &InstructionInfo, ins: &Instruction, index: usize, out: &mut Vec
     }
     let repeated = ins.is_string_instruction() && (ins.has_rep_prefix() || ins.has_repne_prefix());
     if repeated {
-        let stops = matches!(
-            ins.mnemonic(),
-            Mnemonic::Cmpsb
-                | Mnemonic::Cmpsw
-                | Mnemonic::Cmpsd
-                | Mnemonic::Cmpsq
-                | Mnemonic::Scasb
-                | Mnemonic::Scasw
-                | Mnemonic::Scasd
-                | Mnemonic::Scasq
-        );
-        return if stops { Accesses::ComplexAfter } else { Accesses::Complex };
+        return if may_stop(ins) { Accesses::ComplexAfter } else { Accesses::Complex };
     }
     let first = out.len();
     for m in info.used_memory() {
@@ -161,6 +150,12 @@ fn append(info: &InstructionInfo, ins: &Instruction, index: usize, out: &mut Vec
         });
     }
     Accesses::Simple
+}
+
+/// May `ins`, repeated, stop before rcx is 0?
+pub(crate) fn may_stop(ins: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(ins.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)
 }
 
 /// Machine number of a general register, 8-bit forms included.

@@ -5,6 +5,7 @@
 //! flags count as live. At returns, indirect calls and branches through PLT and GOT they are dead as long as `trust.rs` says
 //! so. Code that may change without notice is not looked at: it is in a writable page that the looker's own code is not in.
 
+use crate::access::may_stop;
 use crate::pages::PAGE_SHIFT;
 use crate::region::Regions;
 use crate::superblock::{End, Kind, Superblock};
@@ -47,18 +48,7 @@ pub fn killed(ins: &Instruction) -> u32 {
                 return 0;
             }
         }
-        Mnemonic::Cmpsb
-        | Mnemonic::Cmpsw
-        | Mnemonic::Cmpsd
-        | Mnemonic::Cmpsq
-        | Mnemonic::Scasb
-        | Mnemonic::Scasw
-        | Mnemonic::Scasd
-        | Mnemonic::Scasq
-            if ins.has_rep_prefix() || ins.has_repne_prefix() =>
-        {
-            return 0;
-        }
+        _ if (ins.has_rep_prefix() || ins.has_repne_prefix()) && may_stop(ins) => return 0,
         _ => {}
     }
     ins.rflags_modified() & ALL

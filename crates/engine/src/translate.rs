@@ -7,6 +7,7 @@
 //! The program's instructions are copied byte for byte. Only control transfers and system calls are replaced
 //! (`callret.rs` and below), and RIP-relative displacements adjusted.
 
+use crate::access::may_stop;
 use crate::addrmap::Point;
 use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::cache::Arena;
@@ -360,7 +361,7 @@ impl<C: Client> Engine<C> {
             }
         }
         if let Some(c) = strings
-            && !moves_or_stores(ins)
+            && may_stop(ins)
         {
             for counter in c.each() {
                 add_rcx(&mut s.hot, counter, true);
@@ -726,12 +727,6 @@ pub(crate) fn hash_bytes(mut h: u64, pc: u64, len: usize) -> u64 {
         h = (h ^ u64::from(*b)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
     h | 1
-}
-
-/// Does a repeated `ins` always run to rcx = 0?
-pub(crate) fn moves_or_stores(ins: &Instruction) -> bool {
-    use iced_x86::Mnemonic::*;
-    !matches!(ins.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)
 }
 
 /// The memory operand of `ins`, if it is made of 64-bit registers and a displacement alone.

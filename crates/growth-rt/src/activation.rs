@@ -25,10 +25,9 @@ use inputsize::core::coherence::{self, Origin};
 use inputsize::core::shadow::{Mark, Shadow, Slot};
 use inputsize::record::RARE;
 use inputsize::renumber::rank;
-use wire::growth::{ALIKE_OFFSET, Alike, Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, Metric, Thread};
-
-/// Words kept free at the end of the record buffer: one entry with rare facts, and one plain.
-const LOG_SLACK_BYTES: u64 = 128;
+use wire::growth::{
+    ALIKE_OFFSET, Alike, Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, LOG_SLACK_BYTES, Metric, Thread,
+};
 
 /// The index of a thread that is not counted: the child of a vfork, which runs in its parent's memory.
 const UNCOUNTED: u32 = u32::MAX >> 1;
@@ -145,7 +144,7 @@ impl Local {
 
     /// Whether the top activation may end by a return or by unwinding.
     fn may_leave(&self) -> bool {
-        self.top() > self.root() && self.frame(self.top()).flags & (flag::HANDLER | flag::STACK) == 0
+        self.top() > self.root() && self.frame(self.top()).flags & flag::HANDLER == 0
     }
 
     /// Ends activations that are over when a return address lies at `sp`; the one at `sp` too if `inclusive`.

@@ -12,7 +12,7 @@
 //! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
 
 use core::mem::offset_of;
-pub use wire::growth::SLOTS_MAX;
+pub use wire::growth::{FOLD, SLOTS_MAX};
 use wire::growth::{HOT_OFFSET, Hot};
 
 /// Bits of a cell's index: how much address space a thread's stamps tell apart.
@@ -88,17 +88,12 @@ pub struct Frame {
     pub top: u64,
 }
 
-/// In [`Frame::routine`] and in records: the outermost activation whose accesses are deleted.
-pub const FOLD: u32 = 1 << 30;
-
 /// Bits of [`Frame::flags`].
 pub mod flag {
     /// A signal handler: returns and unwinding stop here.
     pub const HANDLER: u32 = 1;
     /// It has [`super::Facts`].
     pub const FACTS: u32 = 2;
-    /// The first activation on another stack (a coroutine): unwinding stops here.
-    pub const STACK: u32 = 4;
 }
 
 /// What few activations have.

@@ -320,12 +320,17 @@ pub struct Hot {
     pub alike: u64,
 }
 
+/// In a record's routine: the outermost activation whose accesses are deleted.
+pub const FOLD: u32 = 1 << 30;
+
 /// Offset in a slab at which the slot's window is mapped.
 pub const HOT_OFFSET: u64 = crate::slab::PRIVATE_BYTES;
 /// Offset of the record buffer in a window; [`Hot`] is at its start.
 pub const LOG_OFFSET: u64 = 4096;
 /// Its length. It should stay in the first-level cache.
 pub const LOG_BYTES: u64 = 16 << 10;
+/// Bytes kept free at its end: one entry with rare facts, and one plain.
+pub const LOG_SLACK_BYTES: u64 = 128;
 /// Offset of the table of [`Alike`] activations in a window.
 pub const ALIKE_OFFSET: u64 = 64 << 10;
 /// Its entries at most: a power of two.
