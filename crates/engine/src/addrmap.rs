@@ -24,7 +24,8 @@ pub enum Point {
     After = 4,
     /// Inside the sequence before a system call: rcx and r11 are the kernel's to clobber.
     SyscallWindow = 5,
-    /// Not a point: the next word holds the distance to the target of an inlined jump.
+    /// Not a point: the next word holds the distance to the target of an inlined jump. It has no length if the jump's
+    /// own points came before.
     Jump = 6,
 }
 
@@ -132,6 +133,11 @@ impl AddressMaps {
         self.pool.push(delta as i32 as u32);
     }
 
+    /// The next instruction is at `delta` from the end of the one that was concluded.
+    pub fn go_on(&mut self, delta: i64) {
+        self.jump(0, delta);
+    }
+
     /// Ends a block's run.
     pub fn finish(&mut self) {
         self.marks = 0;
@@ -152,6 +158,9 @@ impl AddressMaps {
                 let at = pc;
                 if POINTS[(w >> 24 & 7) as usize] == Point::Jump {
                     pc = pc.wrapping_add(len.into()).wrapping_add(*words.next()? as i32 as u64);
+                    if len == 0 {
+                        continue;
+                    }
                     return Some((at, len as usize));
                 }
                 if w & CONCLUDES != 0 || *words.as_slice().first()? == u32::MAX {
@@ -190,7 +199,7 @@ impl Iterator for Walk<'_> {
                 let (&delta, rest) = self.words.split_first()?;
                 self.words = rest;
                 self.pc = self.pc.wrapping_add(len).wrapping_add(delta as i32 as u64);
-                self.index += 1;
+                self.index += usize::from(len != 0);
                 continue;
             }
             let pc = if point == Point::After { self.pc.wrapping_add(len) } else { self.pc };

@@ -241,7 +241,7 @@ pub fn dead_place(sb: &Superblock, ahead: Ahead<'_>, first: usize, last: usize) 
 }
 
 /// Fills `before` with whether any flag is live before each instruction of `sb` (and, if no instruction ends it, behind
-/// them), and `at_exits` with the same for its side exits (one per [`Kind::SideExit`], in order).
+/// them), and `at_exits` with the same for its side exits (in order).
 pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<bool>, at_exits: &mut Vec<bool>) {
     before.clear();
     before.resize(sb.insns.len() + 1, true);
@@ -260,8 +260,8 @@ pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<bool>, at_
         before[sb.insns.len()] = is_live(&mut live, &mut open);
     }
     for (k, insn) in sb.insns.iter().enumerate().rev() {
-        if insn.kind == Kind::SideExit {
-            let out = ahead.live(insn.ins.near_branch_target());
+        if let Some(target) = insn.side_exit() {
+            let out = ahead.live(target);
             at_exits.push(out != 0);
             live |= out;
         }

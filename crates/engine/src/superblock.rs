@@ -2,7 +2,8 @@
 //!
 //! A superblock follows the fall-through of a few forward conditional jumps and the targets of direct jumps.
 //! It ends at calls, returns, indirect jumps, system calls, backward conditional jumps (they are loops: both
-//! ways out are equally good), undecodable bytes, and at a length limit. Decoding is all that happens here;
+//! ways out are equally good), undecodable bytes, and at a length limit. A short loop is there several times: what is
+//! added once to a passage (counts, above all: one addition waits for the one before) is added once for all of them. Decoding is all that happens here;
 //! nothing is emitted and nothing but the program's code is read.
 
 use crate::region::Regions;
@@ -13,6 +14,10 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic
 pub const INSNS_MAX: usize = 64;
 /// Conditional jumps that one superblock falls through.
 pub const SIDE_EXITS_MAX: usize = 4;
+/// Iterations of a short loop in one superblock.
+pub const ITERATIONS_MAX: usize = 4;
+/// Instructions of a short loop.
+pub const LOOP_MAX: usize = 12;
 
 /// What is done with an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub enum Kind {
     RipRelative(u8),
     /// A conditional jump whose taken side leaves.
     SideExit,
+    /// A conditional jump to the superblock's start, which follows once more: it leaves where it is not taken.
+    Again,
     /// A direct jump whose target follows: nothing is emitted.
     InlinedJump,
     /// The last one, described by [`End`].
@@ -47,6 +54,15 @@ impl Insn {
     /// The address after it.
     pub fn next(&self) -> u64 {
         self.ins.next_ip()
+    }
+
+    /// Where it leaves to, if that is on the side.
+    pub fn side_exit(&self) -> Option<u64> {
+        match self.kind {
+            Kind::SideExit => Some(self.ins.near_branch_target()),
+            Kind::Again => Some(self.next()),
+            _ => None,
+        }
     }
 }
 
@@ -142,6 +158,7 @@ impl Superblock {
         self.insns.clear();
         let mut at = pc;
         let mut side_exits = 0;
+        let mut iterations = 1;
         'run: loop {
             // SAFETY: the caller holds the engine lock by holding `regions`; the bytes are dropped with the decoder.
             let code = unsafe { regions.code(at, INSNS_MAX * 15) };
@@ -184,6 +201,19 @@ impl Superblock {
                     }
                     Class::Cond => {
                         let target = ins.near_branch_target();
+                        let body = (self.insns.len() + 1) / iterations;
+                        if target == pc
+                            && iterations < ITERATIONS_MAX
+                            && side_exits == 0
+                            && body <= LOOP_MAX
+                            && body * (iterations + 1) <= insns_max
+                            && ins.is_jcc_short_or_near()
+                        {
+                            iterations += 1;
+                            self.insns.push(Insn { ins, kind: Kind::Again });
+                            at = pc;
+                            continue 'run;
+                        }
                         side_exits += 1;
                         if target <= here || side_exits > SIDE_EXITS_MAX || self.insns.len() + 1 >= insns_max
                         {

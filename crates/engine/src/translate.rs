@@ -262,11 +262,12 @@ impl<C: Client> Engine<C> {
                     self.maps
                         .jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
                 }
-                Kind::SideExit => {
-                    let target = insn.ins.near_branch_target();
+                Kind::SideExit | Kind::Again => {
+                    let target = insn.side_exit().unwrap_or_default();
                     self.blocks.prefetch_at(target);
                     let live = self.live_exits.get(side).is_some_and(|live| *live);
-                    let tail = self.tail_of(&insn, target).map(|t| (t, live));
+                    let taken = insn.kind == Kind::SideExit;
+                    let tail = if taken { self.tail_of(&insn, target).map(|t| (t, live)) } else { None };
                     let (path, counter) = if self.counts_later() {
                         (Some(self.client.side_path(&self.sb, k + 1)), None)
                     } else if counting {
@@ -276,8 +277,12 @@ impl<C: Client> Engine<C> {
                     };
                     side += 1;
                     self.map_copy(entry, &insn, s.hot.here());
-                    let site = cond_exit(&mut s.hot, &insn);
+                    let site =
+                        if taken { cond_exit(&mut s.hot, &insn) } else { cond_exit_else(&mut s.hot, &insn) };
                     s.pending.push(Pending { site, target, counter, path, lent, tail });
+                    if !taken {
+                        self.maps.go_on(insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
+                    }
                 }
                 Kind::End => {}
             }
@@ -292,7 +297,7 @@ impl<C: Client> Engine<C> {
 
     /// Where in the last stretch the path's counters are bumped: before which instruction, and what.
     fn place_bump(&mut self, n: usize) -> Option<(usize, Bump)> {
-        let first = self.sb.insns.iter().rposition(|i| i.kind == Kind::SideExit).map_or(0, |k| k + 1);
+        let first = self.sb.insns.iter().rposition(|i| i.side_exit().is_some()).map_or(0, |k| k + 1);
         let ends_with_insn = self.sb.insns.last().is_some_and(|i| i.kind == Kind::End);
         let last = if ends_with_insn { n - 1 } else { n };
         let ahead = Ahead {
@@ -664,6 +669,14 @@ fn cond_exit(a: &mut Asm, insn: &Insn) -> u64 {
     a.bytes(&[2, 0xeb, 5]);
     let here = a.here();
     a.jmp(here)
+}
+
+/// A conditional jump, taken where that of the program is not, with a patchable displacement.
+fn cond_exit_else(a: &mut Asm, insn: &Insn) -> u64 {
+    let cond = insn.ins.condition_code() as u8;
+    a.prefix_patch(2);
+    let here = a.here();
+    a.jcc((cond - 1) ^ 1, here)
 }
 
 /// What a passage along a path adds to which counters.
