@@ -39,22 +39,26 @@ impl AlikeTable {
         self.entries.wrapping_add((mixed >> self.shift) as usize)
     }
 
-    /// Counts an activation. Returns the activations that had to make room for it, if there were any.
+    /// Counts an activation among those that are alike. Returns its place if others are there, or none.
     #[inline(always)]
-    pub fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> Option<Alike> {
+    pub fn count(
+        &mut self,
+        routine: u32,
+        n: u64,
+        cost: u64,
+        own: u64,
+        outermost: bool,
+    ) -> Option<&mut Alike> {
         // SAFETY: inside the table, which is this thread's.
         let place = unsafe { &mut *self.place(routine, n, cost).cast_mut() };
-        let (routine, outermost) = (u64::from(routine), u64::from(outermost));
         // One branch for all four.
-        let differs = place.cost ^ cost | place.n ^ n | place.routine ^ routine | place.own ^ own;
-        if differs == 0 {
-            place.calls += 1;
-            place.outermost += outermost;
-            return None;
+        let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
+        if differs != 0 {
+            return Some(place);
         }
-        let one = Alike { routine, n, cost, own, calls: 1, reserved: [0; 2], outermost };
-        let out = core::mem::replace(place, one);
-        (out.calls != 0).then_some(out)
+        place.calls += 1;
+        place.outermost += u64::from(outermost);
+        None
     }
 
     /// Empties the entry with this number.
@@ -110,7 +114,12 @@ mod tests {
                 let one = [(i % 11), n, n + round, i % 2];
                 let counts = expected.entry(one).or_default();
                 *counts = [counts[0] + 1, counts[1] + u64::from(outermost)];
-                table.count(one[0] as u32, one[1], one[2], one[3], outermost).into_iter().for_each(&mut note);
+                if let Some(place) = table.count(one[0] as u32, one[1], one[2], one[3], outermost) {
+                    if place.calls != 0 {
+                        note(*place);
+                    }
+                    *place = Alike::one(one[0] as u32, one[1], one[2], one[3], outermost);
+                }
             }
             (0..table.entries()).filter_map(|number| table.take(number)).for_each(&mut note);
             table.grow();

@@ -2,7 +2,8 @@
 //!
 //! - *Repeated* ones. After an access, the cell's stamp is at least that of the top activation, and a superblock lies in
 //!   one activation. A further access to the same bytes changes nothing: a read ever, a write if the one before was a
-//!   write too (where marks matter). Locked instructions and fences end this: another thread may have written since.
+//!   write too (where marks matter). Locked instructions and fences end this: another thread may have written since;
+//!   so, where marks matter, does the next iteration of a loop, which may wait for just that.
 //! - *The binder's entry.* A lazily bound PLT entry pushes a number and a pointer and jumps to the dynamic linker
 //!   (`push [rip+a]; jmp [rip+b]`): once per function, and nobody's input.
 //! - *Saved registers.* What a routine saves on entry and restores before it returns is its caller's, and control
@@ -11,7 +12,7 @@
 use alloc::vec::Vec;
 use engine::access::{Access, Class, Kind, Operand, machine_number};
 use engine::emit::reg;
-use engine::superblock::Superblock;
+use engine::superblock::{Kind as InsnKind, Superblock};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rbx, rbp, r12 to r15.
@@ -118,6 +119,9 @@ impl Filter {
                 self.held = None;
             }
             self.pass(ins, sb.written[self.next]);
+            if self.marks && sb.insns[self.next].kind == InsnKind::Again {
+                self.seen.clear();
+            }
             self.next += 1;
         }
         self.asked = Some(a.index);
@@ -222,7 +226,7 @@ fn moves_stack(ins: &Instruction) -> Option<i64> {
 mod tests {
     use super::*;
     use engine::access::Finder;
-    use engine::superblock::{End, Insn, Kind as InsnKind};
+    use engine::superblock::{End, Insn};
     use iced_x86::{Decoder, DecoderOptions};
 
     /// What is left of the accesses of some code.

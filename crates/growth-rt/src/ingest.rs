@@ -16,7 +16,7 @@ use inputsize::ingest::Nesting;
 use inputsize::record::{RARE, Rare, Record, base_words};
 use wire::growth::{Alike, POINT_RMS};
 
-/// Activations that are added to points together.
+/// Activations of a [`Group`].
 const GROUP: usize = 16;
 /// How many records ahead entries of the small table are asked for.
 const AHEAD: usize = 24;
@@ -30,15 +30,7 @@ const CROWDED: u32 = 64;
 pub struct Ingest {
     nesting: Nesting,
     alike: AlikeTable,
-    table: Table,
-    /// By rms, where both metrics are computed.
-    table_rms: Option<Table>,
-    /// What is to be added next.
-    group: [Alike; GROUP],
-    grouped: usize,
-    /// The group before, and its points, which were asked for; empty if there is none.
-    before: [(Option<u32>, Alike); GROUP],
-    asked: usize,
+    tables: Tables,
     /// Whether the records of the last buffer were scattered.
     scattered: bool,
     /// Buffers whose records were, since the small table has its size.
@@ -47,18 +39,37 @@ pub struct Ingest {
     unlike: usize,
 }
 
+/// The points, and what is about to be added to them.
+struct Tables {
+    table: Table,
+    /// By rms, where both metrics are computed.
+    table_rms: Option<Table>,
+    /// The group that is filled, and the one before it, whose points were asked for; by turns.
+    groups: [Group; 2],
+    /// Which one is filled.
+    filling: usize,
+}
+
+/// Activations that are added to points together.
+struct Group {
+    members: [Alike; GROUP],
+    /// The points that were asked for.
+    points: [Option<u32>; GROUP],
+    len: usize,
+}
+
 impl Ingest {
     /// For the thread with this index.
     pub fn new(points: Points, thread: u32, both: bool, alike: AlikeTable) -> Ingest {
         Ingest {
             nesting: Nesting::default(),
             alike,
-            table: Table::new(points, thread),
-            table_rms: both.then(|| Table::new(points, thread | POINT_RMS)),
-            group: [Alike::default(); GROUP],
-            grouped: 0,
-            before: [(None, Alike::default()); GROUP],
-            asked: 0,
+            tables: Tables {
+                table: Table::new(points, thread),
+                table_rms: both.then(|| Table::new(points, thread | POINT_RMS)),
+                groups: [const { Group::EMPTY }; 2],
+                filling: 0,
+            },
             scattered: false,
             crowded: 0,
             unlike: 0,
@@ -97,13 +108,12 @@ impl Ingest {
             match record.rare {
                 None => self.count(routine, n, cost, own, outermost),
                 Some(rare) => {
-                    let (routine, outermost) = (routine.into(), outermost.into());
-                    let one = Alike { routine, n, cost, own, calls: 1, outermost, reserved: [0; 2] };
-                    self.add_rare(&one, &rare, folded);
+                    let one = Alike::one(routine, n, cost, own, outermost);
+                    self.tables.add_rare(&one, &rare, folded);
                 }
             }
         }
-        self.add_groups();
+        self.tables.add_groups();
         self.scattered = self.unlike > records / SCATTERED;
         self.crowded = self.crowded.saturating_add(self.scattered.into());
         if self.crowded >= CROWDED && self.alike.can_grow() {
@@ -139,9 +149,12 @@ impl Ingest {
 
     #[inline(always)]
     fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
-        if let Some(out) = self.alike.count(routine, n, cost, own, outermost) {
-            self.unlike += 1;
-            self.push(&out);
+        if let Some(unlike) = self.alike.count(routine, n, cost, own, outermost) {
+            if unlike.calls != 0 {
+                self.unlike += 1;
+                self.tables.push(unlike);
+            }
+            *unlike = Alike::one(routine, n, cost, own, outermost);
         }
     }
 
@@ -154,36 +167,59 @@ impl Ingest {
     pub fn flush(&mut self) {
         for number in 0..self.alike.entries() {
             if let Some(out) = self.alike.take(number) {
-                self.push(&out);
+                self.tables.push(&out);
             }
         }
-        self.add_groups();
+        self.tables.add_groups();
     }
 
+    /// Forgets the stamps of pending activations: they are about to change.
+    pub fn before_renumbering(&mut self) {
+        self.nesting.forget();
+    }
+
+    /// Activations that found no room, and the largest size error in millionths.
+    pub fn finish(&self) -> (u64, u64) {
+        let Tables { table, table_rms, .. } = &self.tables;
+        let (dropped, error) = table.losses();
+        let (more, other) = table_rms.as_ref().map_or((0, 0), Table::losses);
+        (dropped + more, error.max(other))
+    }
+}
+
+impl Group {
+    const EMPTY: Group = Group { members: [Alike::NONE; GROUP], points: [None; GROUP], len: 0 };
+}
+
+impl Tables {
     #[inline]
     fn push(&mut self, out: &Alike) {
         self.table.prefetch_index(out.routine as u32, out.n);
-        self.group[self.grouped] = *out;
-        self.grouped += 1;
-        if self.grouped == GROUP {
+        let group = &mut self.groups[self.filling];
+        group.members[group.len] = *out;
+        group.len += 1;
+        if group.len == GROUP {
             self.next_group();
         }
     }
 
     /// Adds the group before; the points of this one are asked for.
     fn next_group(&mut self) {
-        let mut asked = [(None, Alike::default()); GROUP];
-        let grouped = core::mem::take(&mut self.grouped);
-        for (asked, a) in asked.iter_mut().zip(&self.group[..grouped]) {
-            *asked = (self.table.ask(a.routine as u32, a.n), *a);
+        let [mut group, mut before] = self.groups.each_mut();
+        if self.filling == 1 {
+            core::mem::swap(&mut group, &mut before);
         }
-        let before = core::mem::replace(&mut self.before, asked);
-        for (number, a) in &before[..core::mem::replace(&mut self.asked, grouped)] {
-            self.table.add_asked(*number, a);
+        for (point, a) in group.points.iter_mut().zip(&group.members).take(group.len) {
+            *point = self.table.ask(a.routine as u32, a.n);
+        }
+        for (point, a) in before.points.iter().zip(&before.members).take(before.len) {
+            self.table.add_asked(*point, a);
             if let Some(by_rms) = &mut self.table_rms {
                 by_rms.add(a);
             }
         }
+        before.len = 0;
+        self.filling ^= 1;
     }
 
     /// Adds all that is grouped.
@@ -201,17 +237,5 @@ impl Ingest {
         if let Some(by_rms) = &mut self.table_rms {
             by_rms.add(&Alike { n: if folded { 0 } else { rare.rms }, ..*one });
         }
-    }
-
-    /// Forgets the stamps of pending activations: they are about to change.
-    pub fn before_renumbering(&mut self) {
-        self.nesting.forget();
-    }
-
-    /// Activations that found no room, and the largest size error in millionths.
-    pub fn finish(&self) -> (u64, u64) {
-        let (dropped, error) = self.table.losses();
-        let (more, other) = self.table_rms.as_ref().map_or((0, 0), Table::losses);
-        (dropped + more, error.max(other))
     }
 }

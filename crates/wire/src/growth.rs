@@ -188,6 +188,19 @@ pub struct Alike {
     pub outermost: u64,
 }
 
+impl Alike {
+    /// None of them.
+    pub const NONE: Alike =
+        Alike { routine: 0, n: 0, cost: 0, own: 0, calls: 0, reserved: [0; 2], outermost: 0 };
+
+    /// One activation.
+    #[inline]
+    pub fn one(routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> Alike {
+        let (routine, outermost) = (routine.into(), outermost.into());
+        Alike { routine, n, cost, own, calls: 1, outermost, ..Alike::NONE }
+    }
+}
+
 /// Bit of [`Point::thread`].
 pub const POINT_RMS: u32 = 1 << 31;
 
