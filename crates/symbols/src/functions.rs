@@ -6,7 +6,6 @@
 //! ranges that no symbol starts become entries without a name, `object+0xaddress`. The cold part of a split
 //! function belongs to the function: a lookup in it finds the whole, and it is not listed as an entry.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -58,7 +57,7 @@ pub(crate) enum Label<'a> {
 }
 
 pub(crate) struct FunctionTable<'a> {
-    /// By start; of two with the same, the longer one first.
+    /// By start, no two the same.
     entries: Vec<Entry>,
     /// For each entry the one below it on the stack of those open at its start, as in [`ranges`].
     outer: Vec<Option<u32>>,
@@ -82,13 +81,13 @@ impl<'a> FunctionTable<'a> {
         add_stubs(&mut entries, &stubs);
         add_unnamed(&mut entries, &unwind, &code);
         let entry = own.entry().0;
-        if symtab::in_code(&code, entry) && !entries.iter().any(|e| e.start <= entry && entry < e.end) {
+        // A label without a size has no end yet.
+        let known = |e: &Entry| e.start == entry || e.start <= entry && entry < e.end;
+        if symtab::in_code(&code, entry) && !entries.iter().any(known) {
             entries.push(Entry { start: entry, end: 0, known: Known::EntryPoint });
         }
         entries.sort_by_key(|e| e.start);
         close_open_ends(&mut entries, &code);
-        // A label without a size may stand where the program starts: then there are two of one start.
-        entries.sort_by_key(|e| (e.start, Reverse(e.end)));
         let outer = ranges::outer(entries.iter().map(|e| (e.start, e.end)));
         FunctionTable { entries, outer, symbols, stubs, wholes: OnceLock::new() }
     }
