@@ -185,7 +185,7 @@ fn named(symbols: &Symbols<'_>, unwind: &[(u64, u64)], code: &[AddrRange]) -> Ve
         let limit = symtab::code_around(code, start).map_or(start, |c| c.end.0);
         begun += unwind[begun..].iter().take_while(|(s, _)| *s <= start).count();
         let fde = unwind[..begun].last().copied().filter(|(_, end)| start < *end);
-        if !best.function && (start < declared_end || fde.is_some_and(|(s, _)| s != start)) {
+        if !best.is_function() && (start < declared_end || fde.is_some_and(|(s, _)| s != start)) {
             continue;
         }
         let size = match symbols.size(best) {
@@ -197,7 +197,7 @@ fn named(symbols: &Symbols<'_>, unwind: &[(u64, u64)], code: &[AddrRange]) -> Ve
             Some((s, e)) if s == start => e,
             _ => 0,
         };
-        if best.function {
+        if best.is_function() {
             declared_end = declared_end.max(end);
         }
         entries.push(Entry { start, end, known: Known::Symbol(place) });

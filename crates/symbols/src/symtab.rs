@@ -26,20 +26,40 @@ pub(crate) struct Symbol {
     pub(crate) start: u64,
     place: u32,
     table: u8,
-    pub(crate) function: bool,
-    exported: bool,
+    rank: Rank,
 }
 
 /// How good a name is, best last. In order: a declared function beats a bare label; an exported name (global
 /// or weak alike: `write` is weak, `__write` global) beats a local one; fewer leading underscores beat more;
 /// unversioned beats versioned; a known size beats none.
+///
+/// Bits 11 to 0: function, exported, underscores (8, inverted), unversioned, sized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    function: bool,
-    exported: bool,
-    underscores_fewer: u8,
-    unversioned: bool,
-    sized: bool,
+struct Rank(u16);
+
+impl Rank {
+    const FUNCTION: u16 = 1 << 11;
+
+    fn of(symbol: &Sym64<LE>, function: bool, name: &[u8]) -> Rank {
+        let underscores = name.iter().take_while(|b| **b == b'_').count().min(255) as u16;
+        // Names are short: looking at all of a name is faster than stopping in it.
+        let versioned = name.iter().fold(false, |found, b| found | (*b == b'@'));
+        let bit = |is: bool, place: u32| u16::from(is) << place;
+        Rank(
+            if function { Rank::FUNCTION } else { 0 }
+                | bit(!symbol.is_local(), 10)
+                | (255 - underscores) << 2
+                | bit(!versioned, 1)
+                | bit(symbol.st_size(LE) > 0, 0),
+        )
+    }
+}
+
+impl Symbol {
+    /// Declared as one, not a bare label.
+    pub(crate) fn is_function(&self) -> bool {
+        self.rank.0 & Rank::FUNCTION != 0
+    }
 }
 
 impl<'a> Symbols<'a> {
@@ -93,32 +113,31 @@ impl<'a> Symbols<'a> {
                 if !function && (name.starts_with(b".L") || name.starts_with(b"$")) {
                     continue;
                 }
-                let exported = !symbol.is_local();
-                self.all.push(Symbol { start, place, table: number, function, exported });
+                let rank = Rank::of(symbol, function, name);
+                self.all.push(Symbol { start, place, table: number, rank });
             }
             self.tables.push(table);
         }
     }
 
-    /// By address, then rank, name and size; without repetitions. Few addresses have several names, so most symbols
-    /// are compared by address alone.
+    /// By address, then rank, name and size; without repetitions. Names are looked at where all else is the same:
+    /// what a library exports stands in both tables.
     fn put_in_order(&mut self) {
         let mut all = std::mem::take(&mut self.all);
-        all.sort_unstable_by_key(|symbol| symbol.start);
-        let mut alike: Vec<(Reverse<Rank>, &[u8], u64, Symbol)> = Vec::new();
+        all.sort_unstable_by_key(|symbol| (symbol.start, Reverse(symbol.rank)));
+        let mut alike: Vec<(&[u8], u64, Symbol)> = Vec::new();
         let (mut from, mut kept) = (0, 0);
         while let Some(first) = all.get(from) {
-            let until = from + all[from..].iter().take_while(|symbol| symbol.start == first.start).count();
+            let key = (first.start, first.rank);
+            let until = from + all[from..].iter().take_while(|s| (s.start, s.rank) == key).count();
             if until - from == 1 {
                 all[kept] = all[from];
                 kept += 1;
             } else {
                 alike.clear();
-                alike.extend(
-                    all[from..until].iter().map(|s| (Reverse(self.rank(s)), self.name(s), self.size(s), *s)),
-                );
-                alike.sort_unstable_by_key(|&(rank, name, size, _)| (rank, name, size));
-                alike.dedup_by_key(|&mut (rank, name, size, _)| (rank, name, size));
+                alike.extend(all[from..until].iter().map(|s| (self.name(s), self.size(s), *s)));
+                alike.sort_unstable_by_key(|&(name, size, _)| (name, size));
+                alike.dedup_by_key(|&mut (name, size, _)| (name, size));
                 for (symbol, (.., found)) in all[kept..].iter_mut().zip(&alike) {
                     *symbol = *found;
                 }
@@ -162,18 +181,6 @@ impl<'a> Symbols<'a> {
 
     fn in_file(&self, symbol: &Symbol) -> &'a Sym64<LE> {
         &self.tables[symbol.table as usize].symbols()[symbol.place as usize]
-    }
-
-    fn rank(&self, symbol: &Symbol) -> Rank {
-        let name = self.name(symbol);
-        let underscores = name.iter().take_while(|b| **b == b'_').count().min(255) as u8;
-        Rank {
-            function: symbol.function,
-            exported: symbol.exported,
-            underscores_fewer: 255 - underscores,
-            unversioned: !name.contains(&b'@'),
-            sized: self.size(symbol) > 0,
-        }
     }
 }
 
