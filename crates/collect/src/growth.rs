@@ -303,6 +303,10 @@ impl<'a> Table<'a> {
 fn all_facts(points: &[(u128, &wire::Point)], scale: &Option<Scale>) -> Vec<Point> {
     let mut all = Vec::with_capacity(points.len());
     for alike in points.chunk_by(|a, b| a.0 == b.0) {
+        if let [(_, only)] = alike {
+            all.push(facts(only, scale));
+            continue;
+        }
         let mut sum = *alike[0].1;
         alike[1..].iter().for_each(|(_, point)| sum.merge(point));
         all.push(facts(&sum, scale));

@@ -3,7 +3,7 @@
 use crate::blob::{self, Segment};
 use crate::error::LaunchError;
 use crate::own_file;
-use crate::tracee::Tracee;
+use crate::tracee::{Borrowed, Tracee};
 use wire::boot::{Boot, MAGIC, Regs};
 use wire::slab;
 
@@ -40,8 +40,9 @@ const NOREPLACE: u64 = 0x10_0000;
 impl Injection<'_> {
     /// Maps everything and points the process at the engine. The process must be stopped before its first
     /// instruction.
-    pub(crate) fn inject(&self, t: &Tracee) -> Result<(), LaunchError> {
-        let regs = t.regs()?;
+    pub(crate) fn inject(&self, tracee: &Tracee) -> Result<(), LaunchError> {
+        let borrowed = tracee.borrow()?;
+        let (t, regs) = (&borrowed, borrowed.regs());
         let image_bytes = blob::length(self.blob)?;
         let bytes = image_bytes + 4096 + STACK_BYTES;
         let rw = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -94,12 +95,13 @@ impl Injection<'_> {
         start.rsp = base + bytes - 64 - 8;
         start.eflags = 0x202;
         start.orig_rax = u64::MAX;
-        t.set_regs(&start)
+        borrowed.give_back()?;
+        tracee.set_regs(&start)
     }
 
     /// A descriptor in the process for the file that holds the blob, and the blob's offset there. `None` where the
     /// process cannot open it (another root, too many files): then everything is written.
-    fn own_file(&self, t: &Tracee, scratch: u64) -> Option<(u64, u64)> {
+    fn own_file(&self, t: &Borrowed<'_>, scratch: u64) -> Option<(u64, u64)> {
         let offset = own_file::offset_of(self.blob)?;
         let path = format!("/proc/{}/exe\0", std::process::id());
         let fd = open(t, scratch, "open our own file", &path, libc::O_RDONLY).ok()?;
@@ -109,7 +111,12 @@ impl Injection<'_> {
 
 /// Puts a segment in its place: mapped where it is as in the file (a descriptor in the process, and where the blob
 /// begins), written where not.
-fn place(t: &Tracee, base: u64, segment: &Segment<'_>, file: Option<(u64, u64)>) -> Result<(), LaunchError> {
+fn place(
+    t: &Borrowed<'_>,
+    base: u64,
+    segment: &Segment<'_>,
+    file: Option<(u64, u64)>,
+) -> Result<(), LaunchError> {
     let (start, bytes) = segment.pages();
     let execute = if segment.executable { libc::PROT_EXEC } else { 0 };
     let prot = (libc::PROT_READ | execute) as u64;
@@ -133,7 +140,13 @@ fn place(t: &Tracee, base: u64, segment: &Segment<'_>, file: Option<(u64, u64)>)
 }
 
 /// Opens a file in the process; `path` ends with a zero. `scratch` is memory of the process that nobody needs yet.
-fn open(t: &Tracee, scratch: u64, what: &'static str, path: &str, how: i32) -> Result<u64, LaunchError> {
+fn open(
+    t: &Borrowed<'_>,
+    scratch: u64,
+    what: &'static str,
+    path: &str,
+    how: i32,
+) -> Result<u64, LaunchError> {
     t.write(scratch, path.as_bytes())?;
     let how = (how | libc::O_CLOEXEC) as u64;
     check(what, t.syscall(libc::SYS_open, [scratch, how, 0, 0, 0, 0])?)
@@ -141,7 +154,7 @@ fn open(t: &Tracee, scratch: u64, what: &'static str, path: &str, how: i32) -> R
 
 impl Memory {
     /// The descriptor in the process. `scratch` is memory of the process that nobody needs yet.
-    fn descriptor(&self, t: &Tracee, scratch: u64) -> Result<u64, LaunchError> {
+    fn descriptor(&self, t: &Borrowed<'_>, scratch: u64) -> Result<u64, LaunchError> {
         let fd = match self {
             Memory::Inherited(fd) => return Ok(*fd as u64),
             Memory::Open(fd) => fd,
@@ -165,7 +178,7 @@ fn check(what: &'static str, result: i64) -> Result<u64, LaunchError> {
 }
 
 fn map_somewhere(
-    t: &Tracee,
+    t: &Borrowed<'_>,
     bytes: u64,
     prot: u64,
     flags: u64,

@@ -54,22 +54,14 @@ impl Tracee {
         })
     }
 
-    /// Makes a system call in the process: its code at `rip` is borrowed for one instruction, then put back.
-    pub(crate) fn syscall(&self, n: i64, a: [u64; 6]) -> Result<i64, LaunchError> {
-        let saved = self.regs()?;
+    /// Borrows its code at `rip` for system calls, until the result is given back or dropped.
+    pub(crate) fn borrow(&self) -> Result<Borrowed<'_>, LaunchError> {
+        let regs = self.regs()?;
         let mut code = [0u8; 2];
-        self.read(saved.rip, &mut code)?;
-        self.write(saved.rip, &[0x0f, 0x05])?;
-        let mut regs = saved;
-        regs.rax = n as u64;
-        regs.orig_rax = u64::MAX;
-        [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = a;
-        self.set_regs(&regs)?;
-        self.step()?;
-        let result = self.regs()?.rax as i64;
-        self.write(saved.rip, &code)?;
-        self.set_regs(&saved)?;
-        Ok(result)
+        self.read(regs.rip, &mut code)?;
+        let borrowed = Borrowed { tracee: self, regs, code };
+        self.write(regs.rip, &[0x0f, 0x05])?;
+        Ok(borrowed)
     }
 
     /// One instruction.
@@ -141,5 +133,52 @@ impl Tracee {
             return Err(os("detach from the program"));
         }
         Ok(())
+    }
+}
+
+/// A process that makes system calls for us: there is a `syscall` instruction where it goes on.
+pub(crate) struct Borrowed<'t> {
+    tracee: &'t Tracee,
+    regs: libc::user_regs_struct,
+    code: [u8; 2],
+}
+
+impl Borrowed<'_> {
+    /// Its registers, as they will be when it is given back.
+    pub(crate) fn regs(&self) -> libc::user_regs_struct {
+        self.regs
+    }
+
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), LaunchError> {
+        self.tracee.write(at, bytes)
+    }
+
+    /// Makes a system call in the process.
+    pub(crate) fn syscall(&self, n: i64, a: [u64; 6]) -> Result<i64, LaunchError> {
+        let mut regs = self.regs;
+        regs.rax = n as u64;
+        regs.orig_rax = u64::MAX;
+        [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = a;
+        self.tracee.set_regs(&regs)?;
+        self.tracee.step()?;
+        Ok(self.tracee.regs()?.rax as i64)
+    }
+
+    /// Puts code and registers back.
+    pub(crate) fn give_back(self) -> Result<(), LaunchError> {
+        let borrowed = std::mem::ManuallyDrop::new(self);
+        borrowed.restore()
+    }
+
+    fn restore(&self) -> Result<(), LaunchError> {
+        self.tracee.write(self.regs.rip, &self.code)?;
+        self.tracee.set_regs(&self.regs)
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        // Only after another error, and that one is told.
+        let _second_error = self.restore();
     }
 }

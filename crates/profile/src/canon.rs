@@ -5,6 +5,7 @@
 //! to store no order. Normalizing adds what belongs together and drops only what holds no activation; its
 //! result depends on the facts, never on the order in which they came.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use crate::growth::{Growth, Point, Routine, ThreadPoints};
@@ -69,7 +70,7 @@ impl Growth {
             }
             same
         });
-        self.routines.sort_by(|a, b| a.identity().cmp(&b.identity()));
+        sort(&mut self.routines, |a, b| a.identity().cmp(&b.identity()));
         self.routines.dedup_by(|later, kept| {
             let same = later.identity() == kept.identity();
             if same {
@@ -87,13 +88,24 @@ impl Growth {
             routine.threads.sort_unstable();
             routine.threads.dedup();
         }
-        self.routines.sort_by(|a, b| order(a).cmp(&order(b)));
+        sort(&mut self.routines, |a, b| order(a).cmp(&order(b)));
     }
 }
 
 /// The order of routines in a profile.
 fn order(routine: &Routine) -> (&str, Option<u64>, &str, &str) {
     (&routine.object, routine.address, &routine.name, &routine.mangled)
+}
+
+/// Sorts, moving each routine once: they are large, and sorting itself would move them a dozen times.
+fn sort(routines: &mut Vec<Routine>, compare: impl Fn(&Routine, &Routine) -> Ordering) {
+    if routines.is_sorted_by(|a, b| compare(a, b).is_le()) {
+        return;
+    }
+    let mut places: Vec<usize> = (0..routines.len()).collect();
+    places.sort_by(|&a, &b| compare(&routines[a], &routines[b]));
+    let mut before = std::mem::take(routines);
+    *routines = places.into_iter().map(|place| std::mem::take(&mut before[place])).collect();
 }
 
 fn check(routine: &Routine) -> Result<(), &'static str> {

@@ -76,7 +76,7 @@ pub fn encode(growth: &Growth) -> Vec<Vec<u8>> {
             if points >= POINTS_PER_SECTION || text >= TEXT_BYTES_PER_SECTION {
                 break;
             }
-            points += routine.points.len() + routine.by_thread.iter().map(|t| t.points.len()).sum::<usize>();
+            points += points_of(routine);
             text += routine.name.len() + routine.mangled.len() + routine.object.len() + routine.file.len();
             len += 1;
         }
@@ -89,9 +89,16 @@ pub fn encode(growth: &Growth) -> Vec<Vec<u8>> {
     }
 }
 
+/// How many points a routine takes in a section.
+fn points_of(routine: &Routine) -> usize {
+    routine.points.len() + routine.by_thread.iter().map(|t| t.points.len()).sum::<usize>()
+}
+
 fn encode_part(growth: &Growth, routines: &[Routine]) -> Vec<u8> {
     let mut by_routine: [Vec<u8>; ROUTINE_COLUMNS] = Default::default();
-    let mut by_point: [Vec<u8>; POINT_COLUMNS] = Default::default();
+    // Most numbers take one byte.
+    let points = routines.iter().map(points_of).sum();
+    let mut by_point: [Vec<u8>; POINT_COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(points));
     for routine in routines {
         put_routine(&mut by_routine, routine);
         put_points(&mut by_point, &routine.points);

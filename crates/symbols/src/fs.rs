@@ -1,13 +1,14 @@
-//! The file system as a [`Files`]: the only place of this crate that does I/O.
+//! The file system as a [`Files`]: with what it maps, the only place of this crate that does I/O.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::bytes::{Bytes, Files};
 use crate::elf::OpenError;
+use crate::mapped;
 use crate::object::{Object, Options};
 
-/// Reads files from disk.
+/// Reads files from disk, or maps them where that is safe.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
@@ -17,7 +18,7 @@ impl Files for Disk {
         if !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
-        std::fs::read(path).ok().map(Bytes::from)
+        mapped::map(path).or_else(|| std::fs::read(path).ok().map(Bytes::from))
     }
 }
 

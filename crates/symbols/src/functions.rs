@@ -7,13 +7,14 @@
 //! function belongs to the function: a lookup in it finds the whole, and it is not listed as an entry.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::address::{AddrRange, ObjectAddr};
 use crate::elf::Image;
 use crate::name::cold_part_of;
 use crate::plt::{self, Stub, Target};
-use crate::ranges::RangeIndex;
-use crate::symtab::{self, Symbol};
+use crate::ranges;
+use crate::symtab::{self, Symbols};
 use crate::unwind;
 
 /// Where the knowledge of a function came from.
@@ -29,14 +30,21 @@ pub enum Origin {
     EntryPoint,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Entry<'a> {
+/// Small, because compilers have tens of thousands of functions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) name: Label<'a>,
-    pub(crate) origin: Origin,
-    /// The function of which this is the cold part.
-    pub(crate) whole: Option<u32>,
+    known: Known,
+}
+
+/// How an entry is known, and by which symbol or stub of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Symbol(u32),
+    Stub(u32),
+    Unwind,
+    EntryPoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,149 +58,217 @@ pub(crate) enum Label<'a> {
 
 pub(crate) struct FunctionTable<'a> {
     /// By start, no two the same.
-    entries: Vec<Entry<'a>>,
-    index: RangeIndex<u32>,
-    symbols: Vec<Symbol<'a>>,
+    entries: Vec<Entry>,
+    /// For each entry the one below it on the stack of those open at its start, as in [`ranges`].
+    outer: Vec<Option<u32>>,
+    symbols: Symbols<'a>,
+    stubs: Vec<Stub<'a>>,
+    /// The functions of which entries are the cold parts; found when the first is asked for.
+    wholes: OnceLock<HashMap<u32, u32>>,
 }
 
 impl<'a> FunctionTable<'a> {
     /// From the object itself and further sources of symbols, with what to add to their addresses.
     pub(crate) fn build(own: &Image<'a>, others: &[(&Image<'a>, u64)], problems: &mut Vec<String>) -> Self {
         let code = own.code();
-        let mut symbols = Vec::new();
-        for (image, bias) in [(own, 0)].iter().chain(others) {
-            symtab::collect(image, *bias, &code, &mut symbols, problems);
-        }
-        symbols.sort_unstable();
-        symbols.dedup();
+        let images = std::iter::once((own, 0)).chain(others.iter().copied());
+        let symbols = Symbols::of(images, &code, problems);
         let unwind = unwind::ranges(own, problems);
-        let stubs = plt::stubs(own);
+        let mut stubs = plt::stubs(own);
+        stubs.sort_by_key(|stub| stub.start);
 
         let mut entries = named(&symbols, &unwind, &code);
-        let mut starts = StartSet::new(&entries);
-        add_stubs(&mut entries, &mut starts, &stubs);
-        add_unnamed(&mut entries, &starts, &unwind, &code);
+        add_stubs(&mut entries, &stubs);
+        add_unnamed(&mut entries, &unwind, &code);
         let entry = own.entry().0;
-        if symtab::in_code(&code, entry) && !entries.iter().any(|e| e.start <= entry && entry < e.end) {
-            entries.push(Entry::new(entry, 0, Label::None, Origin::EntryPoint));
+        // A label without a size has no end yet.
+        let known = |e: &Entry| e.start == entry || e.start <= entry && entry < e.end;
+        if symtab::in_code(&code, entry) && !entries.iter().any(known) {
+            entries.push(Entry { start: entry, end: 0, known: Known::EntryPoint });
         }
         entries.sort_by_key(|e| e.start);
         close_open_ends(&mut entries, &code);
-        link_cold_parts(&mut entries);
-        let index = RangeIndex::new(entries.iter().zip(0..).map(|(e, i)| (e.start, e.end, i)));
-        FunctionTable { entries, index, symbols }
+        let outer = ranges::outer(entries.iter().map(|e| (e.start, e.end)));
+        FunctionTable { entries, outer, symbols, stubs, wholes: OnceLock::new() }
     }
 
     /// The function that holds an address; a cold part's whole.
-    pub(crate) fn at(&self, addr: u64) -> Option<&Entry<'a>> {
-        let (_, _, i) = self.index.at(addr).next()?;
-        let entry = &self.entries[*i as usize];
-        Some(entry.whole.map_or(entry, |w| &self.entries[w as usize]))
+    pub(crate) fn at(&self, addr: u64) -> Option<&Entry> {
+        let mut i = self.entries.partition_point(|e| e.start <= addr).checked_sub(1)?;
+        while self.entries[i].end <= addr {
+            i = self.outer[i]? as usize;
+        }
+        if self.cold_part_of(&self.entries[i]).is_some()
+            && let Some(whole) = self.wholes().get(&(i as u32))
+        {
+            i = *whole as usize;
+        }
+        Some(&self.entries[i])
     }
 
     /// Everything that can be entered, by address.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<'a>> {
-        self.entries.iter().filter(|e| e.whole.is_none())
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        let wholes = self.wholes();
+        self.entries.iter().zip(0..).filter(|(_, i)| !wholes.contains_key(i)).map(|(e, _)| e)
+    }
+
+    /// What an entry is called.
+    pub(crate) fn label(&self, entry: &Entry) -> Label<'a> {
+        match entry.known {
+            Known::Symbol(place) => Label::Symbol(self.symbols.name(self.symbols.get(place))),
+            Known::Stub(place) => match self.stubs[place as usize].target {
+                Target::Symbol(name) => Label::Stub(name),
+                Target::Resolver(at) => Label::StubOf(at),
+            },
+            Known::Unwind | Known::EntryPoint => Label::None,
+        }
     }
 
     /// All symbols at an address, best first.
     pub(crate) fn aliases(&self, start: u64) -> impl Iterator<Item = &'a [u8]> + '_ {
-        let first = self.symbols.partition_point(|s| s.start < start);
-        self.symbols[first..].iter().take_while(move |s| s.start == start).map(|s| s.name)
+        self.symbols.at(start)
+    }
+
+    /// The name of the function of which an entry is the cold part.
+    fn cold_part_of(&self, entry: &Entry) -> Option<&'a [u8]> {
+        let Label::Symbol(name) = self.label(entry) else { return None };
+        Some(cold_part_of(std::str::from_utf8(name).ok()?)?.as_bytes())
+    }
+
+    /// A cold part belongs to the function of that name if there is exactly one (static functions of several
+    /// files may share it; then the part stays on its own).
+    fn wholes(&self) -> &HashMap<u32, u32> {
+        self.wholes.get_or_init(|| {
+            let entries = || self.entries.iter().zip(0..);
+            let cold: Vec<(u32, &[u8])> =
+                entries().filter_map(|(e, i)| Some((i, self.cold_part_of(e)?))).collect();
+            if cold.is_empty() {
+                return HashMap::new();
+            }
+            let mut by_name: HashMap<&[u8], Option<u32>> = HashMap::new();
+            for (entry, i) in entries() {
+                if let Label::Symbol(name) = self.label(entry) {
+                    by_name.entry(name).and_modify(|e| *e = None).or_insert(Some(i));
+                }
+            }
+            cold.into_iter().filter_map(|(i, name)| Some((i, (*by_name.get(name)?)?))).collect()
+        })
     }
 }
 
-impl<'a> Entry<'a> {
-    fn new(start: u64, end: u64, name: Label<'a>, origin: Origin) -> Self {
-        Entry { start, end, name, origin, whole: None }
+impl Entry {
+    /// Its bounds as addresses.
+    pub(crate) fn range(&self) -> AddrRange {
+        AddrRange { start: ObjectAddr(self.start), end: ObjectAddr(self.end) }
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        match self.known {
+            Known::Symbol(_) => Origin::Symbol,
+            Known::Stub(_) => Origin::Stub,
+            Known::Unwind => Origin::Unwind,
+            Known::EntryPoint => Origin::EntryPoint,
+        }
     }
 }
 
 /// Entries for the best symbol at each address. `end == 0` means not known yet.
-fn named<'a>(symbols: &[Symbol<'a>], unwind: &[(u64, u64)], code: &[AddrRange]) -> Vec<Entry<'a>> {
-    let mut entries: Vec<Entry<'a>> = Vec::new();
+fn named(symbols: &Symbols<'_>, unwind: &[(u64, u64)], code: &[AddrRange]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
     // End of the furthest-reaching declared function so far.
     let mut declared_end = 0;
-    for group in symbols.chunk_by(|a, b| a.start == b.start) {
+    // How many unwind ranges start at or before the address.
+    let mut begun = 0;
+    for (place, group) in symbols.groups() {
         let best = &group[0];
         let start = best.start;
         let limit = symtab::code_around(code, start).map_or(start, |c| c.end.0);
-        let fde = unwind_around(unwind, start);
-        if !best.rank.0.function && (start < declared_end || fde.is_some_and(|(s, _)| s != start)) {
+        begun += unwind[begun..].iter().take_while(|(s, _)| *s <= start).count();
+        let fde = unwind[..begun].last().copied().filter(|(_, end)| start < *end);
+        if !best.is_function() && (start < declared_end || fde.is_some_and(|(s, _)| s != start)) {
             continue;
         }
-        let size = if best.size > 0 { best.size } else { group.iter().map(|s| s.size).max().unwrap_or(0) };
+        let size = match symbols.size(best) {
+            0 => group.iter().map(|s| symbols.size(s)).max().unwrap_or(0),
+            size => size,
+        };
         let end = match fde {
             _ if size > 0 => start.saturating_add(size).min(limit),
             Some((s, e)) if s == start => e,
             _ => 0,
         };
-        if best.rank.0.function {
+        if best.is_function() {
             declared_end = declared_end.max(end);
         }
-        entries.push(Entry::new(start, end, Label::Symbol(best.name), Origin::Symbol));
+        entries.push(Entry { start, end, known: Known::Symbol(place) });
     }
     entries
 }
 
-/// Answers "is this address a start, or inside a declared function" while entries are still being added.
-struct StartSet {
-    starts: Vec<u64>,
-    /// Largest end among the entries up to and including this one.
-    reach: Vec<u64>,
+/// Goes through entries by start, for addresses that only grow.
+struct Sweep<'e> {
+    entries: &'e [Entry],
+    /// How many start before the address.
+    before: usize,
+    /// The largest end of those.
+    reach: u64,
 }
 
-impl StartSet {
-    fn new(entries: &[Entry<'_>]) -> Self {
-        let mut furthest = 0;
-        let reach = entries.iter().map(|e| {
-            furthest = furthest.max(e.end);
-            furthest
-        });
-        StartSet { reach: reach.collect(), starts: entries.iter().map(|e| e.start).collect() }
+impl<'e> Sweep<'e> {
+    fn new(entries: &'e [Entry]) -> Self {
+        Sweep { entries, before: 0, reach: 0 }
     }
 
-    fn covers(&self, addr: u64) -> bool {
-        let after = self.starts.partition_point(|s| *s <= addr);
-        after > 0 && (self.starts[after - 1] == addr || addr < self.reach[after - 1])
-    }
-}
-
-fn add_stubs<'a>(entries: &mut Vec<Entry<'a>>, starts: &mut StartSet, stubs: &[Stub<'a>]) {
-    let known = entries.len();
-    for stub in stubs {
-        if starts.covers(stub.start) {
-            continue;
+    /// The first entry that starts at or after the address.
+    fn next(&mut self, addr: u64) -> Option<&'e Entry> {
+        for entry in self.entries[self.before..].iter().take_while(|e| e.start < addr) {
+            self.reach = self.reach.max(entry.end);
+            self.before += 1;
         }
-        let name = match stub.target {
-            Target::Symbol(name) => Label::Stub(name),
-            Target::Resolver(at) => Label::StubOf(at),
-        };
-        entries.push(Entry::new(stub.start, stub.start.saturating_add(stub.size), name, Origin::Stub));
+        self.entries.get(self.before)
     }
-    if entries.len() > known {
+
+    /// Whether the address is a start or inside of an entry.
+    fn covers(&mut self, addr: u64) -> bool {
+        self.next(addr).is_some_and(|e| e.start == addr) || addr < self.reach
+    }
+}
+
+/// `stubs` by start.
+fn add_stubs(entries: &mut Vec<Entry>, stubs: &[Stub<'_>]) {
+    let mut sweep = Sweep::new(entries);
+    let found = stubs.iter().zip(0..).filter(|(stub, _)| !sweep.covers(stub.start));
+    let added: Vec<Entry> = found
+        .map(|(stub, place)| Entry {
+            start: stub.start,
+            end: stub.start.saturating_add(stub.size),
+            known: Known::Stub(place),
+        })
+        .collect();
+    if !added.is_empty() {
+        entries.extend(added);
         entries.sort_by_key(|e| e.start);
         entries.dedup_by_key(|e| e.start);
-        *starts = StartSet::new(entries);
     }
 }
 
-fn add_unnamed(entries: &mut Vec<Entry<'_>>, starts: &StartSet, unwind: &[(u64, u64)], code: &[AddrRange]) {
-    for (start, end) in unwind {
+/// `unwind` by start. What is added stands at the end of `entries`.
+fn add_unnamed(entries: &mut Vec<Entry>, unwind: &[(u64, u64)], code: &[AddrRange]) {
+    let mut sweep = Sweep::new(entries);
+    let mut added = Vec::new();
+    for &(start, end) in unwind {
         // GNU ld describes a whole `.plt` by one range: it starts at the header, before the first stub.
-        let after = starts.starts.partition_point(|s| s < start);
-        let holds_stub = starts
-            .starts
-            .get(after)
-            .is_some_and(|s| s < end && entries.get(after).is_some_and(|e| e.origin == Origin::Stub));
-        if !holds_stub && !starts.covers(*start) && symtab::in_code(code, *start) {
-            entries.push(Entry::new(*start, *end, Label::None, Origin::Unwind));
+        let next = sweep.next(start);
+        let holds_stub = next.is_some_and(|e| e.start < end && matches!(e.known, Known::Stub(_)));
+        if !holds_stub && !sweep.covers(start) && symtab::in_code(code, start) {
+            added.push(Entry { start, end, known: Known::Unwind });
         }
     }
+    entries.extend(added);
 }
 
 /// Gives entries without a known end everything up to the next one, within their section.
-fn close_open_ends(entries: &mut [Entry<'_>], code: &[AddrRange]) {
+fn close_open_ends(entries: &mut [Entry], code: &[AddrRange]) {
     let mut next = u64::MAX;
     for entry in entries.iter_mut().rev() {
         if entry.end <= entry.start {
@@ -200,45 +276,5 @@ fn close_open_ends(entries: &mut [Entry<'_>], code: &[AddrRange]) {
             entry.end = next.min(limit).max(entry.start.saturating_add(1));
         }
         next = entry.start;
-    }
-}
-
-/// A cold part belongs to the function of that name if there is exactly one (static functions of several
-/// files may share it; then the part stays on its own).
-fn link_cold_parts(entries: &mut [Entry<'_>]) {
-    let mut cold: Vec<(usize, String)> = Vec::new();
-    for (i, entry) in entries.iter().enumerate() {
-        if let Label::Symbol(name) = entry.name
-            && let Ok(name) = std::str::from_utf8(name)
-            && let Some(whole) = cold_part_of(name)
-        {
-            cold.push((i, whole.to_owned()));
-        }
-    }
-    if cold.is_empty() {
-        return;
-    }
-    let mut by_name: HashMap<&[u8], Option<u32>> = HashMap::new();
-    for (i, entry) in entries.iter().enumerate() {
-        if let Label::Symbol(name) = entry.name {
-            by_name.entry(name).and_modify(|e| *e = None).or_insert(Some(i as u32));
-        }
-    }
-    let wholes: Vec<_> =
-        cold.iter().map(|(i, name)| (*i, by_name.get(name.as_bytes()).copied().flatten())).collect();
-    for (i, whole) in wholes {
-        entries[i].whole = whole;
-    }
-}
-
-fn unwind_around(unwind: &[(u64, u64)], addr: u64) -> Option<(u64, u64)> {
-    let after = unwind.partition_point(|(start, _)| *start <= addr);
-    unwind[..after].last().copied().filter(|(_, end)| addr < *end)
-}
-
-/// Bounds of an entry as addresses.
-impl Entry<'_> {
-    pub(crate) fn range(&self) -> AddrRange {
-        AddrRange { start: ObjectAddr(self.start), end: ObjectAddr(self.end) }
     }
 }

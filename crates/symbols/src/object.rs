@@ -171,7 +171,7 @@ impl Object {
 
     /// Bounds and origin of every function that can be entered, by address.
     pub fn entries(&self) -> Vec<(AddrRange, Origin)> {
-        self.parsed(|o, p| p.table(o).iter().map(|e| (e.range(), e.origin)).collect())
+        self.parsed(|o, p| p.table(o).iter().map(|e| (e.range(), e.origin())).collect())
     }
 
     /// All names that symbol tables give to an address, the one that we use first.
@@ -333,10 +333,10 @@ impl<'a> Parsed<'a> {
         let from_debug = || declared.as_ref().and_then(|(_, d)| d.name.clone());
         let symbol = |name: &[u8]| Name::from_mangled(&String::from_utf8_lossy(name));
         let stub = |name: &[u8]| Name::from_mangled(&format!("{}@plt", String::from_utf8_lossy(name)));
-        let name = match entry.map(|e| e.name) {
+        let name = match entry.map(|e| table.label(e)) {
             Some(Label::Symbol(name)) => symbol(name),
             Some(Label::Stub(name)) => stub(name),
-            Some(Label::StubOf(resolver)) => match table.at(resolver).map(|e| e.name) {
+            Some(Label::StubOf(resolver)) => match table.at(resolver).map(|e| table.label(e)) {
                 Some(Label::Symbol(name)) => stub(name),
                 _ => Name::plain(&format!("{}+{resolver:#x}@plt", file_name(&owner.path))),
             },
@@ -355,7 +355,7 @@ impl<'a> Parsed<'a> {
             name,
             file: place.as_ref().map(|p| p.file.clone()),
             line: place.map(|p| p.line),
-            origin: entry.map_or(Origin::Symbol, |e| e.origin),
+            origin: entry.map_or(Origin::Symbol, Entry::origin),
         })
     }
 }

@@ -26,14 +26,8 @@ impl<T> RangeIndex<T> {
             .map(|(start, end, value)| Item { start, end, outer: None, value })
             .collect();
         items.sort_by_key(|item| (item.start, std::cmp::Reverse(item.end)));
-        let mut open: Vec<u32> = Vec::new();
-        for i in 0..items.len() {
-            while open.last().is_some_and(|o| items[*o as usize].end <= items[i].start) {
-                open.pop();
-            }
-            items[i].outer = open.last().copied();
-            open.push(i as u32);
-        }
+        let outer = outer(items.iter().map(|item| (item.start, item.end)));
+        items.iter_mut().zip(outer).for_each(|(item, outer)| item.outer = outer);
         RangeIndex { items }
     }
 
@@ -58,6 +52,20 @@ impl<T> RangeIndex<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64, &T)> {
         self.items.iter().map(|item| (item.start, item.end, &item.value))
     }
+}
+
+/// For each of some ranges, by start, the number of the one below it on the stack of ranges open at its start.
+pub(crate) fn outer(ranges: impl Iterator<Item = (u64, u64)>) -> Vec<Option<u32>> {
+    let mut open: Vec<(u64, u32)> = Vec::new();
+    let below = ranges.zip(0..).map(|((start, end), i)| {
+        while open.last().is_some_and(|(end, _)| *end <= start) {
+            open.pop();
+        }
+        let below = open.last().map(|(_, i)| *i);
+        open.push((end, i));
+        below
+    });
+    below.collect()
 }
 
 #[cfg(test)]

@@ -13,14 +13,22 @@ pub(crate) fn ranges(image: &Image<'_>, problems: &mut Vec<String>) -> Vec<(u64,
     let section = EhFrame::new(data, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(address);
     let mut ranges = Vec::new();
+    // Most entries share their common part with the one before: the map is for the others.
     let mut cies = std::collections::HashMap::new();
+    let mut last = None;
     let mut entries = section.entries(&bases);
     loop {
         match entries.next() {
             Ok(Some(CieOrFde::Fde(partial))) => {
                 let parsed = partial.parse(|section, bases, offset| {
+                    if let Some((at, cie)) = &last
+                        && *at == offset
+                    {
+                        return Clone::clone(cie);
+                    }
                     let cie: &mut Result<_, _> =
                         cies.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset));
+                    last = Some((offset, cie.clone()));
                     cie.clone()
                 });
                 if let Ok(fde) = parsed {

@@ -152,3 +152,17 @@ fn whole_program_in_parallel() {
     }
     assert!(compared > 1000, "{compared}");
 }
+
+/// The linker's `_start` is a label without a size or an unwind range, at the address where it is entered.
+#[test]
+fn every_start_is_listed_once() {
+    let map = own_map();
+    let symbolizer = symbolizer();
+    let mut looked_at = 0;
+    for object in map.iter().filter_map(|lived| symbolizer.object(&lived.mapping.backing)) {
+        let starts: Vec<u64> = object.entries().iter().map(|(range, _)| range.start.0).collect();
+        assert!(starts.is_sorted_by(|a, b| a < b), "{}", object.path().display());
+        looked_at += 1;
+    }
+    assert!(looked_at > 0);
+}
