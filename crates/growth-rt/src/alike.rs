@@ -1,5 +1,6 @@
 //! Alike activations, counted before they become points: a small table in shared memory, found by hash, one entry to a
-//! place. It begins small, so that a thread costs what it uses, and is made larger where many activations differ.
+//! place. It begins small, so that a thread costs what it uses, and is made larger where many activations differ. Where
+//! most of them do, two neighbours serve both places: a recursion's costs are many, and come again.
 
 use wire::growth::{ALIKE_MAX, Alike};
 
@@ -11,6 +12,10 @@ pub struct AlikeTable {
     entries: *mut Alike,
     /// 64 minus log2 of their number.
     shift: u32,
+    /// Whether neighbours serve both places.
+    paired: bool,
+    /// Activations that were counted in the neighbour of their place, since [`AlikeTable::pair`].
+    beside: usize,
 }
 
 impl AlikeTable {
@@ -20,7 +25,8 @@ impl AlikeTable {
     /// `entries` is the address of `ALIKE_MAX` entries that nothing else writes while this exists.
     pub unsafe fn new(entries: *mut Alike) -> AlikeTable {
         const { assert!(ALIKE_MAX.is_power_of_two() && ENTRIES_FIRST as usize <= ALIKE_MAX) };
-        let mut table = AlikeTable { entries, shift: u64::BITS - ENTRIES_FIRST.trailing_zeros() };
+        let shift = u64::BITS - ENTRIES_FIRST.trailing_zeros();
+        let mut table = AlikeTable { entries, shift, paired: false, beside: 0 };
         table.clear();
         table
     }
@@ -51,14 +57,38 @@ impl AlikeTable {
     ) -> Option<&mut Alike> {
         // SAFETY: inside the table, which is this thread's.
         let place = unsafe { &mut *self.place(routine, n, cost).cast_mut() };
-        // One branch for all four.
-        let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
-        if differs != 0 {
-            return Some(place);
+        if add_alike(place, routine, n, cost, own, outermost) {
+            return None;
         }
-        place.calls += 1;
-        place.outermost += u64::from(outermost);
-        None
+        if self.paired { self.count_beside(place, routine, n, cost, own, outermost) } else { Some(place) }
+    }
+
+    #[inline(never)]
+    fn count_beside<'a>(
+        &mut self,
+        place: &'a mut Alike,
+        routine: u32,
+        n: u64,
+        cost: u64,
+        own: u64,
+        outermost: bool,
+    ) -> Option<&'a mut Alike> {
+        let at = core::ptr::from_mut(place).addr() ^ size_of::<Alike>();
+        // SAFETY: the table has pairs of entries, each pair at a multiple of its size; this is the other one.
+        let other = unsafe { &mut *core::ptr::from_mut(place).with_addr(at) };
+        if add_alike(other, routine, n, cost, own, outermost) {
+            self.beside += 1;
+            return None;
+        }
+        // The one that was used longer ago makes room.
+        core::mem::swap(place, other);
+        Some(place)
+    }
+
+    /// From now on neighbours serve both places, or do not: asks with how many activations were counted in the
+    /// neighbour of their place since the last time.
+    pub fn pair(&mut self, paired: impl FnOnce(usize) -> bool) {
+        self.paired = paired(core::mem::take(&mut self.beside));
     }
 
     /// Empties the entry with this number.
@@ -88,6 +118,19 @@ impl AlikeTable {
             unsafe { self.entries.add(number).write(Alike::default()) };
         }
     }
+}
+
+/// Counts an activation if it is alike.
+#[inline(always)]
+fn add_alike(place: &mut Alike, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> bool {
+    // One branch for all four.
+    let differs = place.cost ^ cost | place.n ^ n | place.routine ^ u64::from(routine) | place.own ^ own;
+    if differs != 0 {
+        return false;
+    }
+    place.calls += 1;
+    place.outermost += u64::from(outermost);
+    true
 }
 
 #[cfg(test)]
@@ -122,6 +165,7 @@ mod tests {
                 }
             }
             (0..table.entries()).filter_map(|number| table.take(number)).for_each(&mut note);
+            table.pair(|_| round % 2 == 0);
             table.grow();
         }
         assert_eq!(table.entries(), ALIKE_MAX, "it grows no further");

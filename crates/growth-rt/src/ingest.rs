@@ -23,6 +23,8 @@ const AHEAD: usize = 24;
 /// Records are scattered if more than one in so many pushed another one out of the small table: it is not in the first
 /// cache then, and might be too small.
 const SCATTERED: usize = 64;
+/// Most records differ if more than one in so many was not in its place of the small table.
+const DIFFERENT: usize = 4;
 /// The table grows when so many buffers were.
 const CROWDED: u32 = 64;
 
@@ -115,6 +117,8 @@ impl Ingest {
         }
         self.tables.add_groups();
         self.scattered = self.unlike > records / SCATTERED;
+        let unlike = self.unlike;
+        self.alike.pair(|beside| unlike + beside > records / DIFFERENT);
         self.crowded = self.crowded.saturating_add(self.scattered.into());
         if self.crowded >= CROWDED && self.alike.can_grow() {
             self.crowded = 0;
