@@ -190,6 +190,16 @@ const fn frame(field: usize) -> i32 {
     field as i32
 }
 
+/// Where a rare fact is, from its frame.
+const fn fact(field: usize) -> i32 {
+    TO_FACTS + field as i32
+}
+
+/// A word and the one behind it.
+const fn both(at: i32) -> [i32; 2] {
+    [at, at + 8]
+}
+
 const STAMP: i32 = frame(offset_of!(Frame, stamp));
 const SP: i32 = frame(offset_of!(Frame, sp));
 const OWN: i32 = frame(offset_of!(Frame, own));
@@ -199,7 +209,11 @@ const CALLEES: i32 = frame(offset_of!(Frame, callees));
 const ROUTINE: i32 = frame(offset_of!(Frame, routine));
 const FLAGS: i32 = frame(offset_of!(Frame, flags));
 const TOP: i32 = frame(offset_of!(Frame, top));
-const OLDER: i32 = TO_FACTS + offset_of!(Facts, older) as i32;
+const OLDER: i32 = fact(offset_of!(Facts, older));
+/// Induced reads: by other threads, by the kernel; then those of the activation itself.
+const INDUCED: [i32; 2] = both(fact(offset_of!(Facts, induced)));
+const INDUCED_SELF: [i32; 2] = both(fact(offset_of!(Facts, induced_self)));
+const RMS_LESS: i32 = fact(offset_of!(Facts, rms_less));
 const FRAME: i32 = size_of::<Frame>() as i32;
 
 /// The stamps of the cell with its index in `s`, `offset` bytes on.

@@ -1,6 +1,74 @@
 //! Calls and returns: an activation begins with a frame of the shadow stack and ends with a record.
 
 use super::*;
+use inputsize::record::{RARE, RARE_WORDS};
+
+/// The end of a frame with induced reads, S, whose plain record is at R: the record becomes a rare one, and the caller
+/// inherits. Goes the way back with R where the last 32 bytes of the record begin; the jumps that are returned are taken
+/// where more must be done, with nothing changed.
+fn rare_record(c: &mut Asm, [s, x, r]: [Reg; 3]) -> Vec<u64> {
+    const OR: Alu = Alu::Or;
+    let test = |c: &mut Asm, m: &Mem, bits: u32| {
+        c.op_mem(Size::D, &[0xf7], 0, m);
+        c.d32(bits as i32);
+    };
+    // Facts of the caller are out of reach from here, those of the callee are in reach from the caller.
+    let of = |field: i32| Mem::base(s, field);
+    let callee = |field: i32| Mem::base(s, FRAME + field);
+    let record = |word: i32| Mem::base(r, word * 8);
+    let mut slow = Vec::new();
+    test(c, &of(FLAGS), flag::HANDLER);
+    slow.push(c.jcc_later(cc::NE));
+    test(c, &of(ROUTINE), FOLD);
+    slow.push(c.jcc_later(cc::NE));
+    test(c, &of(FLAGS - FRAME), flag::FACTS);
+    let has_facts = c.jcc_later(cc::NE);
+    // Is the caller looked at for another reason? Else it is from now on.
+    c.load(Size::Q, x, &of(OLDER));
+    c.alu(Alu::Sub, Size::Q, x, s);
+    c.alu_imm(Alu::Cmp, Size::Q, x, -FRAME);
+    slow.push(c.jcc_later(cc::E));
+    c.alu(Alu::Add, Size::Q, x, s);
+    c.lea(s, &Mem::base(s, -FRAME));
+    c.store(Size::Q, &of(OLDER), x);
+    c.store(Size::Q, &Mem::gs(gs::COLD), s);
+    for field in [INDUCED[0], INDUCED[1], INDUCED_SELF[0], INDUCED_SELF[1], RMS_LESS] {
+        c.store_imm(Size::Q, &of(field), 0);
+    }
+    c.alu_store_imm(OR, Size::D, &of(FLAGS), flag::FACTS as i32);
+    let inherit = c.jmp(c.here());
+    land(c, has_facts);
+    c.load(Size::Q, x, &of(OLDER));
+    c.store(Size::Q, &Mem::gs(gs::COLD), x);
+    c.lea(s, &Mem::base(s, -FRAME));
+    land(c, inherit);
+    for field in [INDUCED[0], INDUCED[1], RMS_LESS] {
+        c.load(Size::Q, x, &callee(field));
+        c.alu_store(Alu::Add, Size::Q, &of(field), x);
+    }
+    // Behind the rare part: size and costs, then whose.
+    for word in [3, 2, 1] {
+        c.load(Size::Q, x, &record(word));
+        c.store(Size::Q, &record(word + RARE_WORDS as i32), x);
+    }
+    for half in [0, 4] {
+        c.load(Size::D, x, &Mem::base(r, half));
+        c.store(Size::D, &Mem::base(r, RARE_WORDS as i32 * 8 + half), x);
+    }
+    c.alu_store_imm(OR, Size::D, &record(RARE_WORDS as i32), RARE as i32);
+    c.load(Size::Q, x, &record(1 + RARE_WORDS as i32));
+    c.alu_load(Alu::Add, Size::Q, x, &callee(RMS_LESS));
+    c.store(Size::Q, &record(0), x);
+    let rest = INDUCED.into_iter().chain(INDUCED_SELF);
+    for (word, field) in (1..).zip(rest) {
+        c.load(Size::Q, x, &callee(field));
+        c.store(Size::Q, &record(word), x);
+    }
+    c.lea(s, &Mem::base(s, FRAME));
+    c.lea(r, &record(RARE_WORDS as i32));
+    c.jmp_gs(gs::WAY);
+    slow
+}
 
 impl Code {
     /// Where costs are time: what it cost so far, by the clock.
@@ -188,8 +256,10 @@ impl Code {
                 c.store(Size::Q, &Mem::gs(gs::ME), x);
                 c.store_imm(Size::Q, &Mem::gs(gs::ALIVE), -1);
                 c.jmp_gs(gs::WAY);
-                // What was passed on to the caller is passed on again by the slow path: take it back.
                 land(c, facts);
+                let slow = rare_record(c, e.scratch);
+                // What was passed on to the caller is passed on again by the slow path: take it back.
+                slow.into_iter().for_each(|site| land(c, site));
                 c.load(Size::Q, x, &Mem::base(r, 16));
                 c.alu_store(Alu::Sub, Size::Q, &of(CALLEES - FRAME), x);
                 c.load(Size::Q, x, &of(FAR));

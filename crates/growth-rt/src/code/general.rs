@@ -2,6 +2,7 @@
 
 use super::reads::far;
 use super::*;
+use inputsize::core::shadow::Mark;
 
 /// The end of a general routine: the address is in S again, X the top frame.
 fn end_general(c: &mut Asm, [s, x, r]: [Reg; 3]) {
@@ -9,6 +10,33 @@ fn end_general(c: &mut Asm, [s, x, r]: [Reg; 3]) {
     c.load(Size::Q, r, &Mem::gs(gs::HOME));
     c.load(Size::Q, x, &Mem::gs(gs::SSP));
     c.jmp_reg(r);
+}
+
+/// Counts reads of `n` cells that the kernel wrote, and goes back to where R says, with the top frame in X. The jump
+/// that is returned is taken where more must be done, with nothing counted.
+fn external(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
+    c.load(Size::Q, x, &Mem::gs(gs::SSP));
+    c.op_mem(Size::D, &[0xf7], 0, &Mem::base(x, FLAGS)); // test flags, FACTS
+    c.d32(flag::FACTS as i32);
+    let has_facts = c.jcc_later(cc::NE);
+    // Is the top looked at for another reason? Else it is from now on.
+    c.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::COLD));
+    let chained = c.jcc_later(cc::E);
+    c.store(Size::Q, &Mem::gs(gs::BACK), r);
+    c.load(Size::Q, r, &Mem::gs(gs::COLD));
+    c.store(Size::Q, &Mem::base(x, OLDER), r);
+    c.store(Size::Q, &Mem::gs(gs::COLD), x);
+    c.load(Size::Q, r, &Mem::gs(gs::BACK));
+    for field in [INDUCED[0], INDUCED[1], INDUCED_SELF[0], INDUCED_SELF[1], RMS_LESS] {
+        c.store_imm(Size::Q, &Mem::base(x, field), 0);
+    }
+    c.alu_store_imm(Alu::Or, Size::D, &Mem::base(x, FLAGS), flag::FACTS as i32);
+    land(c, has_facts);
+    for field in [INDUCED[1], INDUCED_SELF[1], FAR - FRAME] {
+        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, field), n);
+    }
+    c.jmp_reg(r);
+    chained
 }
 
 impl Code {
@@ -106,8 +134,19 @@ impl Code {
             c.op_mem(Size::Q, &[0x85], x, &Mem::gs(gs::MY_BIT)); // test x, my bit
             out.push(c.jcc_later(cc::E));
             c.load(Size::Q, x, &Mem::gs(gs::MARKS));
-            c.alu_store_imm(Alu::Cmp, Size::of(n as u32), &Mem::index(x, s, 0, 0), 0);
-            out.push(c.jcc_later(cc::NE));
+            let marks = Mem::index(x, s, 0, 0);
+            c.alu_store_imm(Alu::Cmp, Size::of(n as u32), &marks, Mark::NEVER.0.into());
+            let first = c.jcc_later(cc::E);
+            if self.metric == Metric::Trms {
+                // All by the kernel: so many reads of external input.
+                const { assert!(Mark::KERNEL.0 as i8 == -1) };
+                c.alu_store_imm(Alu::Cmp, Size::of(n as u32), &marks, -1);
+                out.push(c.jcc_later(cc::NE));
+                out.push(external(c, [x, r], n));
+            } else {
+                out.push(c.jmp(c.here()));
+            }
+            land(c, first);
         }
         c.load(Size::Q, x, &Mem::gs(gs::SSP));
         c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, FAR - FRAME), n);
