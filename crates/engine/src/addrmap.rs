@@ -244,4 +244,22 @@ mod tests {
             [(0, 0x1000, 0, Point::Copy), (3, 0x1105, 2, Point::Before), (12, 0x1105, 2, Point::Copy)]
         );
     }
+
+    #[test]
+    fn a_walk_goes_through_a_loop_again() {
+        let mut m = AddressMaps::default();
+        let run = m.next();
+        for iteration in 0..2 {
+            m.add(iteration * 8, 3, Point::Copy, 0);
+            m.conclude();
+            m.add(iteration * 8 + 3, 2, Point::Copy, 0);
+            m.conclude();
+            m.go_on(-5);
+        }
+        m.finish();
+        let got: Vec<_> = m.walk(run, 0x1000).map(|(o, m)| (o, m.pc, m.index)).collect();
+        assert_eq!(got, [(0, 0x1000, 0), (3, 0x1003, 1), (8, 0x1000, 2), (11, 0x1003, 3)]);
+        let got: Vec<_> = m.instructions(run, 0x1000).collect();
+        assert_eq!(got, [(0x1000, 3), (0x1003, 2), (0x1000, 3), (0x1003, 2)]);
+    }
 }
