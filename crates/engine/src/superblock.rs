@@ -3,8 +3,8 @@
 //! A superblock follows the fall-through of a few forward conditional jumps and the targets of direct jumps.
 //! It ends at calls, returns, indirect jumps, system calls, backward conditional jumps (they are loops: both
 //! ways out are equally good), undecodable bytes, and at a length limit. A short loop is there several times: what is
-//! added once to a passage (counts, above all: one addition waits for the one before) is added once for all of them. Decoding is all that happens here;
-//! nothing is emitted and nothing but the program's code is read.
+//! added to each passage (counts, above all: one addition waits for the one before) is added once for all of them.
+//! Decoding is all that happens here; nothing is emitted and nothing but the program's code is read.
 
 use crate::region::Regions;
 use alloc::vec::Vec;

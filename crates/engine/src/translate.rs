@@ -263,7 +263,7 @@ impl<C: Client> Engine<C> {
                         .jump(insn.ins.len(), insn.ins.near_branch_target().wrapping_sub(insn.next()) as i64);
                 }
                 Kind::SideExit | Kind::Again => {
-                    let target = insn.side_exit().unwrap_or_default();
+                    let target = insn.side_exit().expect("such a jump leaves on the side");
                     self.blocks.prefetch_at(target);
                     let live = self.live_exits.get(side).is_some_and(|live| *live);
                     let taken = insn.kind == Kind::SideExit;

@@ -1,6 +1,6 @@
 //! Alike activations, counted before they become points: a small table in shared memory, found by hash, one entry to a
 //! place. It begins small, so that a thread costs what it uses, and is made larger where many activations differ. Where
-//! most of them do, two neighbours serve both places: a recursion's costs are many, and come again.
+//! they often push each other out, two neighbours serve both places: a recursion's costs are many, and come again.
 
 use wire::growth::{ALIKE_MAX, Alike};
 
@@ -73,9 +73,12 @@ impl AlikeTable {
         own: u64,
         outermost: bool,
     ) -> Option<&'a mut Alike> {
-        let at = core::ptr::from_mut(place).addr() ^ size_of::<Alike>();
-        // SAFETY: the table has pairs of entries, each pair at a multiple of its size; this is the other one.
-        let other = unsafe { &mut *core::ptr::from_mut(place).with_addr(at) };
+        // SAFETY: an entry of the table, and the other one of its pair: the table has an even number of them, and they
+        // are this thread's.
+        let other = unsafe {
+            let number = core::ptr::from_mut(place).offset_from_unsigned(self.entries);
+            &mut *self.entries.add(number ^ 1)
+        };
         if add_alike(other, routine, n, cost, own, outermost) {
             self.beside += 1;
             return None;

@@ -122,6 +122,20 @@ struct Held {
     r: bool,
 }
 
+/// `test dword [m], bits`
+fn test_bits(c: &mut Asm, m: &Mem, bits: u32) {
+    c.op_mem(Size::D, &[0xf7], 0, m);
+    c.d32(bits as i32);
+}
+
+/// The frame has facts from now on: none yet.
+fn begin_facts(c: &mut Asm, frame: Reg) {
+    for field in [INDUCED[0], INDUCED[1], INDUCED_SELF[0], INDUCED_SELF[1], RMS_LESS] {
+        c.store_imm(Size::Q, &Mem::base(frame, field), 0);
+    }
+    c.alu_store_imm(Alu::Or, Size::D, &Mem::base(frame, FLAGS), flag::FACTS as i32);
+}
+
 /// Where the cells of an access are.
 struct Found {
     /// They begin so many bytes after the cell whose index S is.

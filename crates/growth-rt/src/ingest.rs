@@ -23,7 +23,7 @@ const AHEAD: usize = 24;
 /// Records are scattered if more than one in so many pushed another one out of the small table: it is not in the first
 /// cache then, and might be too small.
 const SCATTERED: usize = 64;
-/// Most records differ if more than one in so many was not in its place of the small table.
+/// Neighbours of the small table serve both places if more than one record in so many was not in its own.
 const DIFFERENT: usize = 4;
 /// The table grows when so many buffers were.
 const CROWDED: u32 = 64;

@@ -7,21 +7,16 @@ use inputsize::record::{RARE, RARE_WORDS};
 /// inherits. Goes the way back with R where the last 32 bytes of the record begin; the jumps that are returned are taken
 /// where more must be done, with nothing changed.
 fn rare_record(c: &mut Asm, [s, x, r]: [Reg; 3]) -> Vec<u64> {
-    const OR: Alu = Alu::Or;
-    let test = |c: &mut Asm, m: &Mem, bits: u32| {
-        c.op_mem(Size::D, &[0xf7], 0, m);
-        c.d32(bits as i32);
-    };
     // Facts of the caller are out of reach from here, those of the callee are in reach from the caller.
     let of = |field: i32| Mem::base(s, field);
     let callee = |field: i32| Mem::base(s, FRAME + field);
     let record = |word: i32| Mem::base(r, word * 8);
     let mut slow = Vec::new();
-    test(c, &of(FLAGS), flag::HANDLER);
+    test_bits(c, &of(FLAGS), flag::HANDLER);
     slow.push(c.jcc_later(cc::NE));
-    test(c, &of(ROUTINE), FOLD);
+    test_bits(c, &of(ROUTINE), FOLD);
     slow.push(c.jcc_later(cc::NE));
-    test(c, &of(FLAGS - FRAME), flag::FACTS);
+    test_bits(c, &of(FLAGS - FRAME), flag::FACTS);
     let has_facts = c.jcc_later(cc::NE);
     // Is the caller looked at for another reason? Else it is from now on.
     c.load(Size::Q, x, &of(OLDER));
@@ -32,10 +27,7 @@ fn rare_record(c: &mut Asm, [s, x, r]: [Reg; 3]) -> Vec<u64> {
     c.lea(s, &Mem::base(s, -FRAME));
     c.store(Size::Q, &of(OLDER), x);
     c.store(Size::Q, &Mem::gs(gs::COLD), s);
-    for field in [INDUCED[0], INDUCED[1], INDUCED_SELF[0], INDUCED_SELF[1], RMS_LESS] {
-        c.store_imm(Size::Q, &of(field), 0);
-    }
-    c.alu_store_imm(OR, Size::D, &of(FLAGS), flag::FACTS as i32);
+    begin_facts(c, s);
     let inherit = c.jmp(c.here());
     land(c, has_facts);
     c.load(Size::Q, x, &of(OLDER));
@@ -55,7 +47,7 @@ fn rare_record(c: &mut Asm, [s, x, r]: [Reg; 3]) -> Vec<u64> {
         c.load(Size::D, x, &Mem::base(r, half));
         c.store(Size::D, &Mem::base(r, RARE_WORDS as i32 * 8 + half), x);
     }
-    c.alu_store_imm(OR, Size::D, &record(RARE_WORDS as i32), RARE as i32);
+    c.alu_store_imm(Alu::Or, Size::D, &record(RARE_WORDS as i32), RARE as i32);
     c.load(Size::Q, x, &record(1 + RARE_WORDS as i32));
     c.alu_load(Alu::Add, Size::Q, x, &callee(RMS_LESS));
     c.store(Size::Q, &record(0), x);
@@ -244,8 +236,7 @@ impl Code {
             Routine::Rare(bytes) => {
                 let c = &mut *e.cold;
                 c.store(Size::Q, &Mem::gs(gs::WAY), x);
-                c.op_mem(Size::D, &[0xf7], 0, &of(FLAGS)); // test flags, FACTS | HANDLER
-                c.d32((flag::FACTS | flag::HANDLER) as i32);
+                test_bits(c, &of(FLAGS), flag::FACTS | flag::HANDLER);
                 let facts = c.jcc_later(cc::NE);
                 // The outermost folded work: accesses count again.
                 c.load(Size::Q, x, &of(OLDER));

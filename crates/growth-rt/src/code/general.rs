@@ -16,8 +16,7 @@ fn end_general(c: &mut Asm, [s, x, r]: [Reg; 3]) {
 /// that is returned is taken where more must be done, with nothing counted.
 fn external(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
     c.load(Size::Q, x, &Mem::gs(gs::SSP));
-    c.op_mem(Size::D, &[0xf7], 0, &Mem::base(x, FLAGS)); // test flags, FACTS
-    c.d32(flag::FACTS as i32);
+    test_bits(c, &Mem::base(x, FLAGS), flag::FACTS);
     let has_facts = c.jcc_later(cc::NE);
     // Is the top looked at for another reason? Else it is from now on.
     c.alu_load(Alu::Cmp, Size::Q, x, &Mem::gs(gs::COLD));
@@ -27,10 +26,7 @@ fn external(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
     c.store(Size::Q, &Mem::base(x, OLDER), r);
     c.store(Size::Q, &Mem::gs(gs::COLD), x);
     c.load(Size::Q, r, &Mem::gs(gs::BACK));
-    for field in [INDUCED[0], INDUCED[1], INDUCED_SELF[0], INDUCED_SELF[1], RMS_LESS] {
-        c.store_imm(Size::Q, &Mem::base(x, field), 0);
-    }
-    c.alu_store_imm(Alu::Or, Size::D, &Mem::base(x, FLAGS), flag::FACTS as i32);
+    begin_facts(c, x);
     land(c, has_facts);
     for field in [INDUCED[1], INDUCED_SELF[1], FAR - FRAME] {
         c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, field), n);
