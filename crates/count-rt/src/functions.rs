@@ -28,12 +28,10 @@ use wire::slab::{COUNTERS_OFFSET, PRIVATE_BYTES, TOTALS_OFFSET};
 
 /// Events, as they are told to `called`.
 mod token {
-    /// A call whose return address is already on the stack.
+    /// A call; its return address is on the stack.
     pub const CALLED: u32 = 0;
-    /// A call that is about to push it.
-    pub const CALLING: u32 = 1;
-    pub const RETURN: u32 = 2;
-    pub const JUMP: u32 = 3;
+    pub const RETURN: u32 = 1;
+    pub const JUMP: u32 = 2;
 }
 /// Marks a jump to a function's first instruction.
 const ENTERS: u64 = 1 << 32;
@@ -132,10 +130,9 @@ impl Client for CountFunctions {
     const EVENTS: Events = Events { calls: true, scratch: 1, ..Events::NONE };
     const FOLLOWS_FORKS: bool = true;
 
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
         let function = lookup::of(callee).function;
-        let token = if e.return_address_offset == 0 { token::CALLED } else { token::CALLING };
-        self.emit(e, token, function.into());
+        self.emit(e, token::CALLED, function.into());
     }
 
     fn ret(&mut self, e: &mut Emit<'_>) {
@@ -158,7 +155,6 @@ impl Client for CountFunctions {
         let Some(mut stack) = Stack::of(t) else { return };
         match token {
             token::CALLED => stack.enter(value as u32, sp),
-            token::CALLING => stack.enter(value as u32, sp.wrapping_sub(8)),
             token::RETURN => stack.leave(sp),
             _ => stack.jump(value as u32, value & ENTERS != 0, sp),
         }

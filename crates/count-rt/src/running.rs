@@ -30,12 +30,10 @@ pub struct Running {
 
 /// Events, as they are told to `called`; a function's number is above them.
 mod token {
-    /// A call whose return address is already on the stack.
+    /// A call; its return address is on the stack.
     pub const CALLED: u32 = 0;
-    /// A call that is about to push it.
-    pub const CALLING: u32 = 1;
-    pub const RETURN: u32 = 2;
-    pub const BITS: u32 = 2;
+    pub const RETURN: u32 = 1;
+    pub const BITS: u32 = 1;
 }
 
 /// Of the word, from the start of a slab.
@@ -55,22 +53,20 @@ impl Running {
 impl Client for Running {
     const EVENTS: Events = Events { syscalls: true, calls: true, scratch: 1, ..Events::NONE };
 
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, site: Option<u64>) {
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
         let Some((function, true)) = calls::function_at(callee) else { return };
-        let kind = if e.return_address_offset == 0 { token::CALLED } else { token::CALLING };
-        // One behind it, as a return address would be.
-        emit(e, kind | function << token::BITS, site.map_or(0, |s| s + 1));
+        emit(e, token::CALLED | function << token::BITS);
     }
 
     fn ret(&mut self, e: &mut Emit<'_>) {
         if calls::function_at(self.last).is_some() {
-            emit(e, token::RETURN, 0);
+            emit(e, token::RETURN);
         }
     }
 
     fn tail(&mut self, _e: &mut Emit<'_>, _target: u64) {}
 
-    fn called(t: &mut Thread<'_>, token: u32, site: u64) {
+    fn called(t: &mut Thread<'_>, token: u32, _value: u64) {
         let log = t.area().cast::<*mut wire::running::CallLog>();
         let now = (t.slab() + WORD) as *const u64;
         // SAFETY: the client area is ours, and holds what this thread's runtime has given, or null; the word is the slab's.
@@ -82,7 +78,6 @@ impl Client for Running {
         // SAFETY: the log is this thread's. At a routine's first instruction its return address is at the stack pointer.
         unsafe {
             match kind {
-                token::CALLING => calls::starts(log, function, site, sp - 8, now),
                 token::CALLED => calls::starts(log, function, *(sp as *const u64), sp, now),
                 _ => calls::returns(log, sp, now),
             }
@@ -142,8 +137,7 @@ impl Client for Running {
     }
 }
 
-fn emit(e: &mut Emit<'_>, token: u32, value: u64) {
+fn emit(e: &mut Emit<'_>, token: u32) {
     let r = e.scratch[0];
-    e.hot.mov_imm64(r, value);
     e.call_out(token, r);
 }

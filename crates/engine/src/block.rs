@@ -27,6 +27,8 @@ pub enum ExitKind {
     Junction,
     /// A jump to the one place where a call instruction is made, see `callret.rs`.
     CallSite,
+    /// A jump to the entrance of a routine that is called, see `entrance.rs`.
+    Call,
     /// A cached indirect branch that has not met its target yet.
     Cached,
     /// A system call site; `site` is the cache address after it.
@@ -194,6 +196,7 @@ pub struct Blocks {
     pub dead: usize,
     table: Table,
     calls: Table,
+    entrances: Table,
     prefault: [Prefault; 2],
 }
 
@@ -205,6 +208,7 @@ impl Default for Blocks {
             dead: 0,
             table: Table::new(),
             calls: Table::new(),
+            entrances: Table::new(),
             prefault: Default::default(),
         }
     }
@@ -268,6 +272,16 @@ impl Blocks {
     /// Makes `id`, which is in the list, the place of the call instruction at its address `pc`.
     pub fn set_call(&mut self, pc: u64, id: u32) {
         self.calls.set(&self.list, pc, id);
+    }
+
+    /// The live entrance of the routine at `pc`.
+    pub fn find_entrance(&self, pc: u64) -> Option<u32> {
+        self.entrances.find(&self.list, pc).filter(|&id| self.list[id as usize].live)
+    }
+
+    /// Makes `id`, which is in the list, the entrance of the routine at its address `pc`.
+    pub fn set_entrance(&mut self, pc: u64, id: u32) {
+        self.entrances.set(&self.list, pc, id);
     }
 }
 

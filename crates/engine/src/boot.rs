@@ -90,6 +90,7 @@ pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engi
         cached_sites: Default::default(),
         slabs: Slabs::new(layout),
         arrivals: Default::default(),
+        shared_returns: Default::default(),
         plan: Default::default(),
         prefix: Default::default(),
         signals: signal::Actions::default(),

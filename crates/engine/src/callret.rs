@@ -167,20 +167,25 @@ impl<C: Client> Engine<C> {
         }
         s.hot.store_gs(off::SPILL_T, reg::R11);
         self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+        self.emit_return_jump(&mut s.hot);
+    }
+
+    /// The end of a return: r11 is in `spill_t`, all other registers are the program's.
+    pub(crate) fn emit_return_jump(&self, a: &mut Asm) {
         match self.slot_choice() {
             Choice::Wide => {
-                s.hot.bytes(&[0x44, 0x8b, 0x1c, 0x24]); // mov r11d, [rsp]
-                s.hot.bytes(&[0x41, 0x81, 0xe3]); // and r11d, SLOT_BITS
-                s.hot.d32(SLOT_BITS as i32);
-                s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0x5d]); // mov r11, gs:[r11*2+cache]
+                a.bytes(&[0x44, 0x8b, 0x1c, 0x24]); // mov r11d, [rsp]
+                a.bytes(&[0x41, 0x81, 0xe3]); // and r11d, SLOT_BITS
+                a.d32(SLOT_BITS as i32);
+                a.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0x5d]); // mov r11, gs:[r11*2+cache]
             }
             Choice::Plain => {
-                s.hot.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
-                s.hot.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
+                a.bytes(&[0x44, 0x0f, 0xb7, 0x1c, 0x24]); // movzx r11d, word [rsp]
+                a.bytes(&[0x65, 0x4e, 0x8b, 0x1c, 0xdd]); // mov r11, gs:[r11*8+cache]
             }
         }
-        s.hot.d32(RETURN_CACHE_OFFSET as i32);
-        s.hot.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
+        a.d32(RETURN_CACHE_OFFSET as i32);
+        a.bytes(&[0x41, 0x53, 0xc3]); // push r11; ret
     }
 
     /// The out-of-line parts of a chain's calls.
@@ -220,7 +225,13 @@ impl<C: Client> Engine<C> {
             match t.target {
                 Some(target) => {
                     let site = jmp_exit(&mut s.hot);
-                    self.direct_exit(s, t.block, site, target, t.lent);
+                    if self.has_entrance(target) {
+                        let exit = Exit { lent: t.lent, ..Exit::new(t.block, ExitKind::Call, target, site) };
+                        let to = self.blocks.find_entrance(target);
+                        self.exit_to(s, exit, to);
+                    } else {
+                        self.direct_exit(s, t.block, site, target, t.lent);
+                    }
                 }
                 None => self.emit_indirect(s, t.block, t.cached, true),
             }
@@ -371,9 +382,8 @@ impl<C: Client> Engine<C> {
         true
     }
 
-    /// A cached site met its target `pc` for the first time, in block `to`. `arrival`: where to go instead of the
-    /// block, if arriving there is an event; it leads to the block whatever becomes of that.
-    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32, arrival: Option<u64>) {
+    /// A cached site met its target `pc` for the first time, in block or entrance `to`.
+    pub(crate) fn fill_cached(&mut self, id: u32, pc: u64, to: u32) {
         // A lazily bound entry still leads to the binder: wait for the real target.
         // SAFETY: the block at `pc` was just translated from these bytes.
         let head = unsafe { core::slice::from_raw_parts(pc as *const u8, 5) };
@@ -381,14 +391,11 @@ impl<C: Client> Engine<C> {
         if head[0] == PUSH_IMM32 || head == [0xf3, 0x0f, 0x1e, 0xfa, PUSH_IMM32] {
             return;
         }
-        let e = self.blocks.exits[id as usize];
-        let Some(arrival) = arrival.map_or(Some(None), |at| self.in_reach_or_stub(&e, at).map(Some)) else {
-            return; // no room for a stub: the site stays as it is
-        };
+        let kind = if self.has_entrance(pc) { ExitKind::Call } else { ExitKind::Jump };
         let Some(cached) = self.cached_sites.remove(&id) else { return };
         let e = &mut self.blocks.exits[id as usize];
         e.target = pc;
-        e.kind = ExitKind::Jump;
+        e.kind = kind;
         if let CachedSite::Bound { low, high, .. } = cached {
             // SAFETY: aligned for patching; until the link is made below, a match still leads to the engine.
             unsafe {
@@ -396,14 +403,9 @@ impl<C: Client> Engine<C> {
                 patch_imm32(high, (pc >> 32) as u32);
             }
         }
-        if let Some(at) = arrival {
-            // SAFETY: `site` is a displacement that was aligned for patching when it was emitted.
-            unsafe { patch_rel32(e.site, at) };
-        } else {
-            self.link(id, to);
-            if self.blocks.exits[id as usize].to == NONE {
-                return; // no room for a link: the site stays as it is
-            }
+        self.link(id, to);
+        if self.blocks.exits[id as usize].to == NONE {
+            return; // no room for a link: the site stays as it is
         }
         match cached {
             // SAFETY: the link is complete before the tag makes it reachable; both words are aligned and ours.
@@ -415,27 +417,6 @@ impl<C: Client> Engine<C> {
             // SAFETY: a displacement that was aligned for patching when it was emitted.
             CachedSite::Bound { decided, looked_up, .. } => unsafe { patch_rel32(decided, looked_up) },
         }
-    }
-
-    /// `at`, or a jump to it that the exit's displacement reaches: an executable and its libraries may have arenas that
-    /// are far apart.
-    fn in_reach_or_stub(&mut self, e: &Exit, at: u64) -> Option<u64> {
-        if i32::try_from(at.wrapping_sub(e.site + 4) as i64).is_ok() {
-            return Some(at);
-        }
-        let index = self.cache.arena_of(e.site)?;
-        let arena = self.cache.arena(index);
-        if !arena.has_room() {
-            return None;
-        }
-        // SAFETY: the free part of the cold stream belongs to the holder of the engine lock.
-        let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
-        arena.note_cold(cold.here(), e.from);
-        let stub = cold.here();
-        cold.bytes(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [the next word]
-        cold.q64(at);
-        arena.cold = cold.here();
-        Some(stub)
     }
 
     /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.

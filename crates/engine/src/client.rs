@@ -70,6 +70,10 @@ pub trait Client: Sized + 'static {
     /// for clients with inline events.
     const SIDE_PATHS: bool = false;
 
+    /// Does what it emits at a return depend on nothing but the registers that it is given? Then it is made once for each
+    /// choice of them, and all returns jump there: code that every call comes to stays in the caches.
+    const SHARED_RETURNS: bool = false;
+
     /// Where slabs lie: behind the fixed part of the shared memory, unless the client has reserved another range (its
     /// own mapping, none of the program's). The engine maps the private part of each slab itself.
     fn slabs(&self, boot: &Boot) -> SlabLayout {
@@ -86,10 +90,10 @@ pub trait Client: Sized + 'static {
         let _ = (e, sb, a);
     }
 
-    /// The routine at `callee` is about to be entered by a call: emit what notes it. The return address is, or will
-    /// be, at `rsp + e.return_address_offset`. `site` is the address of the call instruction, if it is known.
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, site: Option<u64>) {
-        let _ = (e, callee, site);
+    /// The routine at `callee` has been called and its first instruction is next: emit what notes it. The return address
+    /// is at rsp.
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
+        let _ = (e, callee);
     }
 
     /// A return is about to be made, with its return address at rsp: emit what notes it. The activation that
@@ -103,7 +107,7 @@ pub trait Client: Sized + 'static {
     /// rsp: emit what notes it.
     fn tail(&mut self, e: &mut Emit<'_>, target: u64) {
         self.ret(e);
-        self.call(e, target, None);
+        self.call(e, target);
     }
 
     /// Is a jump from the instruction at `from` (`None` for an indirect one, whose origin is unknown) to `target` a

@@ -2,11 +2,10 @@
 //!
 //! | transfer | where the client's code goes |
 //! |---|---|
-//! | direct call | before the call, in the caller's block |
-//! | indirect call | in a stub for its destination, the *arrival*: it knows the callee |
-//! | return | before the return |
+//! | call | in the callee's entrance (`entrance.rs`), to which indirect ones come through a stub that compares: the *arrival* |
+//! | return | before the return, or in code that all returns share (`shared_return.rs`) |
 //! | direct jump that is a tail call | before the jump, or on the way out of a conditional one |
-//! | indirect jump that is a tail call | in a stub for its destination |
+//! | indirect jump that is a tail call | in its arrival |
 //!
 //! Indirect calls and jumps use separate tables, so that the stub knows which it was. A *forwarder* (`jmp [rip+x]`, as
 //! in a PLT) is no routine: a call of it is noted when its jump arrives, and a tail jump to it is a return.
@@ -22,21 +21,20 @@ use crate::state::{ThreadState, off};
 use crate::superblock::{End, Insn, Kind};
 use crate::translate::{Streams, jmp_exit};
 use alloc::collections::BTreeMap;
-use iced_x86::{Code, FlowControl};
+use iced_x86::FlowControl;
 
 /// What a control transfer is to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
-    Call(u64),
     Return,
     Tail(u64),
 }
 
-/// Stubs that note an arrival, by program address: the exit to the block, and where a thread enters that comes
-/// from the engine.
+/// Stubs where indirect branches arrive, by program address: the exit to the block or entrance. For jumps also where a
+/// thread enters that comes from the engine.
 #[derive(Default)]
 pub(crate) struct Arrivals {
-    calls: BTreeMap<u64, (u32, u64)>,
+    calls: BTreeMap<u64, u32>,
     jumps: BTreeMap<u64, (u32, u64)>,
 }
 
@@ -52,10 +50,6 @@ impl<C: Client> Engine<C> {
         let ins = &insn.ins;
         match ins.flow_control() {
             FlowControl::Return if insn.kind == Kind::End => Some(Edge::Return),
-            FlowControl::Call if ins.code() != Code::Syscall && insn.kind == Kind::End => {
-                let target = ins.near_branch_target();
-                (!self.is_forwarder(target)).then_some(Edge::Call(target))
-            }
             FlowControl::UnconditionalBranch if insn.kind != Kind::Plain => {
                 self.tail_of(insn, ins.near_branch_target())
             }
@@ -72,19 +66,14 @@ impl<C: Client> Engine<C> {
     }
 
     /// Emits the edge of `insn`, the last one, before it.
-    pub(crate) fn note_edge(&mut self, s: &mut Streams, insn: &Insn, flags_live: bool) {
+    pub(crate) fn note_edge(&mut self, s: &mut Streams, flags_live: bool) {
         let Some(edge) = self.plan.edge else { return };
         let mut e = emit(s, &self.plan, flags_live);
-        if matches!(edge, Edge::Call(_)) {
-            e.return_address_offset = -8;
-        }
-        let site = Some(insn.pc());
-        self.emit_edge(&mut e, edge, site);
+        self.emit_edge(&mut e, edge);
     }
 
-    fn emit_edge(&mut self, e: &mut Emit<'_>, edge: Edge, site: Option<u64>) {
+    fn emit_edge(&mut self, e: &mut Emit<'_>, edge: Edge) {
         match edge {
-            Edge::Call(callee) => self.client.call(e, callee, site),
             Edge::Return => self.client.ret(e),
             Edge::Tail(target) => self.client.tail(e, target),
         }
@@ -104,29 +93,42 @@ impl<C: Client> Engine<C> {
         if lent.0 == 0 {
             spill(&mut s.cold, mask);
         }
-        // The straight path of this code is the cold stream; what is rare goes behind it, over a jump.
-        let side = s.cold.here();
+        self.emit_edge_in_cold(&mut s.cold, edge, (mask, scratch), flags_live, |_, cold| {
+            if lent.0 == 0 {
+                unspill(cold, mask);
+            }
+        });
+    }
+
+    /// Emits an edge, and what follows it, into the cold stream: its straight path goes there; what is rare goes behind it,
+    /// over a jump unless control never comes to the end.
+    pub(crate) fn emit_edge_in_cold(
+        &mut self,
+        cold: &mut Asm,
+        edge: Edge,
+        (mask, scratch): (u16, [u8; 3]),
+        flags_live: bool,
+        then: impl FnOnce(&mut Self, &mut Asm),
+    ) {
+        let side = cold.here();
         let room = 4096;
         // SAFETY: part of the free cold stream, which belongs to the holder of the engine lock.
         let mut rare = unsafe { Asm::new(side + room, side + 2 * room) };
         let mut e = Emit {
-            hot: &mut s.cold,
+            hot: cold,
             cold: &mut rare,
             scratch,
             flags_live,
-            return_address_offset: 0,
             borrowed: mask.into(),
             flags_kept: false,
         };
-        self.emit_edge(&mut e, edge, None);
-        if lent.0 == 0 {
-            unspill(&mut s.cold, mask);
-        }
+        self.emit_edge(&mut e, edge);
+        then(self, cold);
         if rare.here() != side + room {
-            let at = s.cold.jmp(side);
+            let at = cold.jmp(side);
             let end = rare.here();
             // SAFETY: the same stream, whose next byte this is.
-            s.cold = unsafe { Asm::new(end, s.cold.here() + s.cold.room() as u64) };
+            *cold = unsafe { Asm::new(end, cold.here() + cold.room() as u64) };
             // SAFETY: a displacement that was just emitted; nothing runs it yet.
             unsafe { patch_rel32(at, end) };
         }
@@ -158,33 +160,52 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// A thread arrived at `pc`, whose block is `to`, by an indirect call or jump that the table did not know. True
-    /// if that is an event: the thread then goes on in the stub that notes it.
-    pub(crate) fn arrive(&mut self, st: &mut ThreadState, pc: u64, to: u32, call: bool) -> bool {
+    /// A thread is about to go on at `pc`, in block or entrance `to`, and came by an indirect call that the table did not
+    /// know.
+    pub(crate) fn arrive_by_call(&mut self, pc: u64, to: u32) {
+        if let Some(&exit) = self.arrivals.calls.get(&pc) {
+            if self.blocks.exits[exit as usize].to == NONE {
+                self.link(exit, to);
+            }
+            return;
+        }
+        let arena = self.cache.arena(self.blocks.list[to as usize].arena.into());
+        // SAFETY: the free part of the streams belongs to the holder of the engine lock.
+        let (mut a, mut cold) =
+            unsafe { (Asm::new(arena.hot, arena.hot_end()), Asm::new(arena.cold, arena.cold_end())) };
+        let at = arrival_head(&mut a, &mut cold, pc, self.low.get_call(pc));
+        a.load_gs(reg::RCX, off::SPILL_S);
+        a.load_gs(reg::R11, off::SPILL_T);
+        let site = jmp_exit(&mut a);
+        let kind = if self.has_entrance(pc) { ExitKind::Call } else { ExitKind::Jump };
+        let exit = self.arrival_made(to, at, [a, cold], Exit::new(NONE, kind, pc, site));
+        self.arrivals.calls.insert(pc, exit);
+        self.low.set_call(pc, at);
+    }
+
+    /// A thread arrived at `pc`, whose block is `to`, by an indirect jump that the table did not know. True if that is an
+    /// event: the thread then goes on in the stub that notes it.
+    pub(crate) fn arrive_by_jump(&mut self, st: &mut ThreadState, pc: u64, to: u32) -> bool {
         if !self.events().calls {
             return false;
         }
-        let known = if call { self.arrivals.calls.get(&pc) } else { self.arrivals.jumps.get(&pc) };
-        if let Some(&(exit, enter)) = known {
+        if let Some(&(exit, enter)) = self.arrivals.jumps.get(&pc) {
             if self.blocks.exits[exit as usize].to == NONE {
                 self.link(exit, to);
             }
             st.resume = enter;
             return true;
         }
-        let edge = match (call, self.is_forwarder(pc)) {
-            (true, true) => None,
-            (true, false) => Some(Edge::Call(pc)),
-            (false, _) if !self.client.is_tail(None, pc) => return false,
-            (false, true) => Some(Edge::Return),
-            (false, false) => Some(Edge::Tail(pc)),
-        };
-        st.resume = self.arrival(pc, to, call, edge);
+        if !self.client.is_tail(None, pc) {
+            return false;
+        }
+        let edge = if self.is_forwarder(pc) { Edge::Return } else { Edge::Tail(pc) };
+        st.resume = self.tail_arrival(pc, to, edge);
         true
     }
 
-    /// Makes the stub for arrivals at `pc`.
-    fn arrival(&mut self, pc: u64, id: u32, call: bool, edge: Option<Edge>) -> u64 {
+    /// Makes the stub for tail jumps to `pc`. Returns where a thread enters it that comes from the engine.
+    fn tail_arrival(&mut self, pc: u64, to: u32, edge: Edge) -> u64 {
         // (The stub outlives changes of the code there.)
         let ahead = Ahead {
             regions: &self.regions,
@@ -194,38 +215,23 @@ impl<C: Client> Engine<C> {
             memo: &Memo::none(),
         };
         let flags_live = ahead.live(pc) != 0;
-        let b = self.blocks.list[id as usize];
-        let arena = self.cache.arena(b.arena.into());
+        let arena = self.cache.arena(self.blocks.list[to as usize].arena.into());
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
         let (mut a, mut cold) =
             unsafe { (Asm::new(arena.hot, arena.hot_end()), Asm::new(arena.cold, arena.cold_end())) };
-        cold.align(8);
-        let next = cold.here();
-        cold.q64(if call { self.low.get_call(pc) } else { self.low.get(pc) });
-        a.align(16);
-        let at = a.here();
-        let arena = self.cache.arena(b.arena.into());
-        arena.note(at, cold.here(), id);
-        // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
-        a.mov_imm64(reg::RCX, pc.wrapping_neg());
-        a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
-        a.bytes(&[0xe3, 6]); // jrcxz over the next one
-        a.jmp_mem(next);
+        let at = arrival_head(&mut a, &mut cold, pc, self.low.get(pc));
         let body = a.here();
-        if let Some(edge) = edge {
-            a.store_gs(off::borrow(9), 9);
-            let mut e = Emit {
-                hot: &mut a,
-                cold: &mut cold,
-                scratch: ARRIVAL,
-                flags_live,
-                return_address_offset: 0,
-                borrowed: 1 << 9 | borrowed::R11_SPILLED | borrowed::RCX_SPILLED,
-                flags_kept: false,
-            };
-            self.emit_edge(&mut e, edge, None);
-            a.load_gs(9, off::borrow(9));
-        }
+        a.store_gs(off::borrow(9), 9);
+        let mut e = Emit {
+            hot: &mut a,
+            cold: &mut cold,
+            scratch: ARRIVAL,
+            flags_live,
+            borrowed: 1 << 9 | borrowed::R11_SPILLED | borrowed::RCX_SPILLED,
+            flags_kept: false,
+        };
+        self.emit_edge(&mut e, edge);
+        a.load_gs(9, off::borrow(9));
         a.load_gs(reg::RCX, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
         let site = jmp_exit(&mut a);
@@ -233,22 +239,39 @@ impl<C: Client> Engine<C> {
         cold.store_gs(off::SPILL_S, reg::RCX);
         cold.store_gs(off::SPILL_T, reg::R11);
         cold.jmp(body);
-        let arena = self.cache.arena(b.arena.into());
-        arena.hot = a.here();
-        arena.cold = cold.here();
-        let exit = self.new_exit(Exit::new(NONE, ExitKind::Jump, pc, site));
-        self.link(exit, id);
-        if call {
-            self.arrivals.calls.insert(pc, (exit, enter));
-            self.low.set_call(pc, at);
-        } else {
-            self.arrivals.jumps.insert(pc, (exit, enter));
-            self.low.set(pc, at);
-        }
+        let exit = self.arrival_made(to, at, [a, cold], Exit::new(NONE, ExitKind::Jump, pc, site));
+        self.arrivals.jumps.insert(pc, (exit, enter));
+        self.low.set(pc, at);
         enter
+    }
+
+    /// The stub at `at` is complete: its code stays, and its exit leads to `to`.
+    fn arrival_made(&mut self, to: u32, at: u64, [a, cold]: [Asm; 2], exit: Exit) -> u32 {
+        let arena = self.cache.arena(self.blocks.list[to as usize].arena.into());
+        arena.note(at, arena.cold, to);
+        (arena.hot, arena.cold) = (a.here(), cold.here());
+        let exit = self.new_exit(exit);
+        self.link(exit, to);
+        exit
     }
 }
 
-fn mask_of(registers: &[u8]) -> u16 {
+/// The head of a stub for indirect branches to `pc`: goes on where the word that it puts into `cold` says, `next`, unless
+/// r11 is `pc`. Falls out with r11 and rcx in `spill_t` and `spill_s`. Returns where it begins.
+fn arrival_head(a: &mut Asm, cold: &mut Asm, pc: u64, next: u64) -> u64 {
+    cold.align(8);
+    let word = cold.here();
+    cold.q64(next);
+    a.align(16);
+    let at = a.here();
+    // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
+    a.mov_imm64(reg::RCX, pc.wrapping_neg());
+    a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
+    a.bytes(&[0xe3, 6]); // jrcxz over the next one
+    a.jmp_mem(word);
+    at
+}
+
+pub(crate) fn mask_of(registers: &[u8]) -> u16 {
     registers.iter().fold(0, |m, r| m | 1 << r)
 }

@@ -62,6 +62,7 @@ pub struct Engine<C> {
     /// Return addresses whose slots were claimed since the thread that translates filled its own, with their landings.
     pub(crate) claimed: Vec<(u64, u64)>,
     pub(crate) arrivals: crate::edges::Arrivals,
+    pub(crate) shared_returns: crate::shared_return::SharedReturns,
     pub(crate) plan: crate::instrument::Plan,
     pub(crate) prefix: crate::counted::Prefix,
     /// Number of the present generation of the cache, and the earlier ones that threads are still in.
@@ -246,7 +247,11 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
         if let Some(exit) = exit {
             let pc = e.leave_by(st, &exit);
             e.renew(st);
-            e.go_to(st, pc);
+            if exit.kind == ExitKind::Call {
+                e.go_to_called(st, pc);
+            } else {
+                e.go_to(st, pc);
+            }
             return;
         }
         e.renew(st);
@@ -278,7 +283,11 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
                 return e.take_counted(st, st.exit_id);
             }
             e.plan.hint = exit.lent;
-            let to = e.go_to(st, exit.target);
+            let to = if exit.kind == ExitKind::Call {
+                e.go_to_called(st, exit.target)
+            } else {
+                e.go_to(st, exit.target)
+            };
             e.plan.hint = 0;
             if to != NONE {
                 e.link(st.exit_id, to);
@@ -287,26 +296,25 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
         r if r == Reason::Cached as u32 => {
             let pc = st.target;
             e.met_callee(pc);
-            let to = e.go_to(st, pc);
+            // (Where calls are told from jumps, only calls have cached sites.)
+            let to = e.go_to_called(st, pc);
             if to != NONE {
-                // (Where calls are told from jumps, only calls have cached sites.)
-                let arrival = e.arrive(st, pc, to, true).then_some(st.resume);
-                e.fill_cached(st.exit_id, pc, to, arrival);
+                e.fill_cached(st.exit_id, pc, to);
             }
         }
         r if r == Reason::Indirect as u32 => {
             let pc = st.target;
             let to = e.go_to(st, pc);
-            if to != NONE && !e.arrive(st, pc, to, false) {
+            if to != NONE && !e.arrive_by_jump(st, pc, to) {
                 e.indirect_entry(pc, to);
             }
         }
         r if r == Reason::Call as u32 => {
             let pc = st.target;
             e.met_callee(pc);
-            let to = e.go_to(st, pc);
+            let to = e.go_to_called(st, pc);
             if to != NONE {
-                e.arrive(st, pc, to, true);
+                e.arrive_by_call(pc, to);
             }
         }
         _ => {

@@ -69,9 +69,6 @@ pub struct Emit<'a> {
     pub scratch: [Reg; SCRATCH_MAX],
     /// Must flags be kept? See the module's rules.
     pub flags_live: bool,
-    /// What to add to rsp to get the address of the return address: -8 before a call, 0 in the callee and before a
-    /// return.
-    pub return_address_offset: i32,
     /// Registers whose program values are elsewhere while this code runs: see [`borrowed`].
     pub(crate) borrowed: u32,
     pub(crate) flags_kept: bool,

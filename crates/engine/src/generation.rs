@@ -96,6 +96,7 @@ impl<C: Client> Engine<C> {
         self.indirect.clear();
         self.cached_sites.clear();
         self.arrivals = Default::default();
+        self.shared_returns.clear();
         self.prefix = Default::default();
         self.old.push(Generation {
             number: self.generation,

@@ -96,7 +96,7 @@ impl Client for Everything {
             e.call_out(0x1000 + a.bytes, s);
         }
     }
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, _: Option<u64>) {
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
         let s = e.scratch[0];
         e.hot.load_address(s, callee);
         e.hot.store_gs(0x8008, s);

@@ -61,6 +61,8 @@ pub(crate) struct Plan {
     pub borrowed: u16,
     /// Registers to lend by preference: those that the block before lends.
     pub hint: u16,
+    /// The block that is made next begins a routine that is being called: its entrance comes before it.
+    pub called: bool,
 }
 
 impl Default for Plan {
@@ -75,6 +77,7 @@ impl Default for Plan {
             scratch: [LENT[0]; SCRATCH_MAX],
             borrowed: 0,
             hint: 0,
+            called: false,
         }
     }
 }
@@ -224,8 +227,8 @@ impl<C: Client> Engine<C> {
             Accesses::Complex => self.complex_access(s, insn, flags_live),
             Accesses::ComplexAfter => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
         }
-        if insn.kind == Kind::End {
-            self.note_edge(s, insn, flags_live);
+        if insn.kind == Kind::End && !self.shares_return() {
+            self.note_edge(s, flags_live);
         }
     }
 
@@ -263,7 +266,6 @@ pub(crate) fn emit<'a>(s: &'a mut Streams, plan: &Plan, flags_live: bool) -> Emi
         cold: &mut s.cold,
         scratch: plan.scratch,
         flags_live,
-        return_address_offset: 0,
         borrowed: plan.borrowed.into(),
         flags_kept: false,
     }

@@ -105,7 +105,9 @@ impl<C: Client> Engine<C> {
         self.blocks.exits[id as usize].stub = stub;
         match e.kind {
             // SAFETY: a displacement aligned for patching.
-            ExitKind::Jump | ExitKind::CallSite | ExitKind::Counted => unsafe { patch_rel32(e.site, stub) },
+            ExitKind::Jump | ExitKind::CallSite | ExitKind::Call | ExitKind::Counted => unsafe {
+                patch_rel32(e.site, stub)
+            },
             ExitKind::Junction => {
                 let word = ((e.site - 1) & !7) as *mut u64;
                 let shift = ((e.site - 1) & 7) as usize;

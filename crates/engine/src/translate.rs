@@ -93,18 +93,8 @@ impl<C: Client> Engine<C> {
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
         self.blocks.keep_ahead();
         self.maps.keep_ahead();
-        let arena = self.cache.arena(a);
-        arena.keep_ahead();
-        // SAFETY: the streams' free parts belong to whoever holds the engine lock.
-        let mut s = unsafe {
-            Streams {
-                hot: Asm::new(arena.hot, arena.hot_end()),
-                cold: Asm::new(arena.cold, arena.cold_end()),
-                arena: a,
-                tails: core::mem::take(&mut self.spare.0),
-                pending: core::mem::take(&mut self.spare.1),
-            }
-        };
+        self.cache.arena(a).keep_ahead();
+        let mut s = self.streams(a);
         s.hot.align(16);
         self.emit_prefix(&mut s);
         let mut first = NONE;
@@ -139,6 +129,9 @@ impl<C: Client> Engine<C> {
                 self.cut_junction(&mut s.cold, junction);
                 break;
             }
+            if depth == 0 && core::mem::take(&mut self.plan.called) {
+                (junction, lent) = self.entrance_ahead(&mut s, pc);
+            }
             let id = self.block(&mut s, lent);
             if junction != NONE {
                 self.blocks.exits[junction as usize].to = id;
@@ -167,11 +160,41 @@ impl<C: Client> Engine<C> {
         }
         self.plan.hint = 0;
         self.tails(&mut s);
+        self.keep_streams(s);
+        Ok(first)
+    }
+
+    /// Emits the entrance of the routine at `pc` before its first block, which has been decoded. Returns the junction
+    /// between them, and the registers that are lent there.
+    fn entrance_ahead(&mut self, s: &mut Streams, pc: u64) -> (u32, u16) {
+        let (id, lent) = self.emit_entrance(s, pc, self.plan.borrowed);
+        let site = s.hot.junction();
+        let junction = self.new_exit(Exit { lent, ..Exit::new(id, ExitKind::Junction, pc, site) });
+        self.finish_block(s, id);
+        (junction, lent)
+    }
+
+    /// The free parts of an arena's streams, to be given back by [`Engine::keep_streams`].
+    pub(crate) fn streams(&mut self, a: usize) -> Streams {
         let arena = self.cache.arena(a);
+        // SAFETY: the streams' free parts belong to whoever holds the engine lock.
+        unsafe {
+            Streams {
+                hot: Asm::new(arena.hot, arena.hot_end()),
+                cold: Asm::new(arena.cold, arena.cold_end()),
+                arena: a,
+                tails: core::mem::take(&mut self.spare.0),
+                pending: core::mem::take(&mut self.spare.1),
+            }
+        }
+    }
+
+    /// What was emitted stays.
+    pub(crate) fn keep_streams(&mut self, s: Streams) {
+        let arena = self.cache.arena(s.arena);
         arena.hot = s.hot.here();
         arena.cold = s.cold.here();
         self.spare = (s.tails, s.pending);
-        Ok(first)
     }
 
     /// May a chain go on at `next`? Not when nothing can be decoded there: the program may never get there.
@@ -243,10 +266,10 @@ impl<C: Client> Engine<C> {
                 self.note_events(s, k, &insn);
             }
             if insn.kind == Kind::End {
-                if !self.stays_lent() {
+                if !self.stays_lent() && !self.shares_return() {
                     self.take_back(s);
                 }
-                if noted {
+                if noted && !self.shares_return() {
                     self.maps.set_noted();
                 }
             }
@@ -475,7 +498,11 @@ impl<C: Client> Engine<C> {
             }
             End::Return { pop } => {
                 let l = last.expect("a return end has its return");
-                self.emit_return(s, entry, &l, pop);
+                if self.shares_return() {
+                    self.emit_shared_return(s, entry, &l);
+                } else {
+                    self.emit_return(s, entry, &l, pop);
+                }
                 None
             }
             End::Syscall { next } => {
@@ -543,7 +570,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// Stubs of a finished block.
-    fn finish_block(&mut self, s: &mut Streams, id: u32) {
+    pub(crate) fn finish_block(&mut self, s: &mut Streams, id: u32) {
         self.maps.finish();
         self.blocks.list[id as usize].hot_end = s.hot.here();
         // (Taken out and put back: their memory serves all blocks of a chain.)

@@ -99,8 +99,8 @@ enum Routine {
     WriteMasked,
     /// Marks of so many cells are not the thread's own: S index.
     Foreign(u8),
-    /// A routine is entered in an odd way: which, is in [`gs::CELLS`]; its return address is so far from rsp.
-    Enter(i32),
+    /// A routine is entered in an odd way: which, is in [`gs::CELLS`].
+    Enter,
     /// A return that does not match, S: the top frame. Comes back with the caller's.
     Odd,
     /// The end of a frame that is looked at, with the way back in X; so many bytes behind that the frame is gone.
@@ -183,7 +183,7 @@ impl Asked {
             Routine::ReadMasked => (6, 0),
             Routine::WriteMasked => (7, 0),
             Routine::Foreign(n) => (8, n.into()),
-            Routine::Enter(offset) => (9, offset as u32),
+            Routine::Enter => (9, 0),
             Routine::Odd => (10, 0),
             Routine::Rare(bytes) => (11, bytes.into()),
             Routine::Full => (12, 0),

@@ -97,6 +97,8 @@ impl Client for Growth {
     const EVENTS: Events =
         Events { data: true, stack: true, control: false, calls: true, syscalls: true, scratch: 3 };
 
+    const SHARED_RETURNS: bool = true;
+
     fn slabs(&self, _boot: &Boot) -> SlabLayout {
         let layout::Slabs { stride, count, .. } = self.process.layout;
         SlabLayout { base: self.process.slabs, count, stride }
@@ -114,7 +116,7 @@ impl Client for Growth {
         self.code.masked(e, access)
     }
 
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
         let routine = self.routine(callee);
         self.code.enter(e, routine);
     }

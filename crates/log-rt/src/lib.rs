@@ -80,10 +80,10 @@ impl Client for Log {
         Self::emit(e, pc, token(what_of(a.kind), class, a.bytes));
     }
 
-    fn call(&mut self, e: &mut Emit<'_>, callee: u64, _site: Option<u64>) {
+    fn call(&mut self, e: &mut Emit<'_>, callee: u64) {
         // The callee comes in place of the pc; the value is where the return address is.
         let value = e.scratch[0];
-        e.hot.lea(value, &Mem::base(4, e.return_address_offset));
+        e.hot.lea(value, &Mem::base(4, 0));
         Self::emit(e, callee, token(what::CALL, 0, 0));
     }
 

@@ -88,7 +88,7 @@ impl Code {
         let [s, x, _] = e.scratch;
         let h = &mut *e.hot;
         h.load(Size::Q, s, &Mem::gs(gs::SSP));
-        h.lea(x, &Mem::base(reg::RSP, e.return_address_offset));
+        h.lea(x, &Mem::base(reg::RSP, 0));
         h.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(s, SP));
         let odd = h.jcc_later(cc::AE);
         self.push(e, routine, odd);
@@ -150,7 +150,7 @@ impl Code {
             land(h, folded);
         }
         let back = h.here();
-        let slow = self.routine(e, Routine::Enter(e.return_address_offset));
+        let slow = self.routine(e, Routine::Enter);
         let c = &mut *e.cold;
         odd.into_iter().for_each(|site| land(c, site));
         c.store_imm(Size::Q, &Mem::gs(gs::CELLS), routine as i32);
@@ -224,8 +224,8 @@ impl Code {
         let of = |field: i32| Mem::base(s, field);
         let start = e.cold.here();
         match routine {
-            Routine::Enter(offset) => {
-                e.cold.lea(x, &Mem::base(reg::RSP, offset));
+            Routine::Enter => {
+                e.cold.lea(x, &Mem::base(reg::RSP, 0));
                 e.call_out_cold(token::ENTER, x);
             }
             Routine::Odd => {
