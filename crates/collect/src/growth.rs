@@ -1,10 +1,8 @@
 //! Growth: the shared memory of a run (`wire::growth`) becomes one [`Growth`] per metric.
 //!
-//! Points are taken as they are; records that a killed thread left in its buffer are added here, as the runtime would
-//! have done. Activations that were pending then are not in the profile: it holds what was completed.
+//! Points are taken as they are; activations that a killed thread left in its buffer and in its table of alike ones
+//! are added here, as the runtime would have done. Activations that were pending then are not in the profile: it holds what was completed.
 
-use inputsize::ingest::Nesting;
-use inputsize::record::Record;
 use launch::Results;
 use profile::{Composition, Cost, Growth, Metric, Point, Routine, ThreadCost, ThreadPoints};
 use wire::growth as wire;
@@ -170,7 +168,7 @@ fn scaled_square(scale: &Option<Scale>, value: u128) -> u128 {
     })
 }
 
-/// What killed threads left in their buffers, a point for each record.
+/// What killed threads left beside their points, a point for each entry.
 struct Left {
     points: Vec<wire::Point>,
     /// Whether sizes are told by both metrics.
@@ -178,7 +176,7 @@ struct Left {
 }
 
 impl Left {
-    /// Adds the records that a thread left in its buffer.
+    /// Adds what a thread left in its buffer and its table.
     fn add_buffer(&mut self, results: &Results, window: u64, hot: &wire::Hot, thread: u32) {
         let start = hot.log_end.wrapping_sub(wire::LOG_BYTES - wire::LOG_SLACK_BYTES);
         let words = hot.log.wrapping_sub(start) / 8;
@@ -191,47 +189,25 @@ impl Left {
                 self.add_activations(alike, thread, [0; 4], alike.n);
             }
         }
-        let mut words: &[u64] = results.slice(window + wire::LOG_OFFSET, words as usize);
-        let mut nesting = Nesting::default();
-        nesting.begin(0, |_| (0, 0));
-        let mut folding = u32::MAX;
-        while let Some(record) = Record::<1>::read_last(&mut words) {
-            let routine = record.routine & !wire::FOLD;
-            let outermost = nesting.is_outermost(routine, record.stamp);
-            if record.stamp <= folding {
-                folding = if record.routine & wire::FOLD != 0 { record.stamp } else { u32::MAX };
-            }
-            let n = if record.stamp >= folding { 0 } else { record.size };
-            let alike = wire::Alike {
-                routine: routine.into(),
-                n,
-                cost: record.cost[0],
-                own: record.cost_self[0],
-                calls: 1,
-                outermost: outermost.into(),
-                ..wire::Alike::default()
-            };
-            let induced = record.rare.map_or([0; 4], |rare| {
-                let (all, own) = (rare.induced, rare.induced_self);
-                [all.thread, all.external, own.thread, own.external]
-            });
-            let rms = record.rare.filter(|_| record.stamp < folding).map_or(n, |rare| rare.rms);
+        let words: &[u64] = results.slice(window + wire::LOG_OFFSET, words as usize);
+        for (alike, rare) in wire::entries(words) {
+            let (induced, rms) = rare.map_or(([0; 4], alike.n), |rare| (rare.induced, rare.rms));
             self.add_activations(&alike, thread, induced, rms);
         }
     }
 
     fn add_activations(&mut self, a: &wire::Alike, thread: u32, induced: [u64; 4], rms: u64) {
         let mut point = wire::Point {
-            routine: a.routine as u32 + 1,
+            routine: a.routine() + 1,
             thread,
             n: a.n,
-            calls: a.calls,
-            real_sum: a.cost.saturating_mul(a.outermost),
+            calls: a.calls.into(),
+            real_sum: a.cost.saturating_mul(a.outermost()),
             induced,
             ..wire::Point::default()
         };
-        point.cost.add(a.cost, a.calls);
-        point.own.add(a.own, a.calls);
+        point.cost.add(a.cost, a.calls.into());
+        point.own.add(a.own, a.calls.into());
         self.points.push(point);
         if self.both {
             let thread = thread | wire::POINT_RMS;

@@ -30,6 +30,15 @@ pub(crate) enum Edge {
     Tail(u64),
 }
 
+/// Where an edge is noted in the cold stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// On the way out of a block.
+    Exit { flags_live: bool },
+    /// In code that many places share, where flags are dead.
+    Shared,
+}
+
 /// Stubs where indirect branches arrive, by program address: the exit to the block or entrance. For jumps also where a
 /// thread enters that comes from the engine.
 #[derive(Default)]
@@ -93,7 +102,7 @@ impl<C: Client> Engine<C> {
         if lent.0 == 0 {
             spill(&mut s.cold, mask);
         }
-        self.emit_edge_in_cold(&mut s.cold, edge, (mask, scratch), flags_live, |_, cold| {
+        self.emit_edge_in_cold(&mut s.cold, edge, (mask, scratch), Site::Exit { flags_live }, |_, cold| {
             if lent.0 == 0 {
                 unspill(cold, mask);
             }
@@ -107,7 +116,7 @@ impl<C: Client> Engine<C> {
         cold: &mut Asm,
         edge: Edge,
         (mask, scratch): (u16, [u8; 3]),
-        flags_live: bool,
+        site: Site,
         then: impl FnOnce(&mut Self, &mut Asm),
     ) {
         let side = cold.here();
@@ -118,7 +127,8 @@ impl<C: Client> Engine<C> {
             hot: cold,
             cold: &mut rare,
             scratch,
-            flags_live,
+            flags_live: site == Site::Exit { flags_live: true },
+            shared: site == Site::Shared,
             borrowed: mask.into(),
             flags_kept: false,
         };
@@ -227,6 +237,7 @@ impl<C: Client> Engine<C> {
             cold: &mut cold,
             scratch: ARRIVAL,
             flags_live,
+            shared: false,
             borrowed: 1 << 9 | borrowed::R11_SPILLED | borrowed::RCX_SPILLED,
             flags_kept: false,
         };

@@ -124,6 +124,7 @@ impl<C: Client> Engine<C> {
             cold: &mut s.cold,
             scratch: scratch_of(borrowed),
             flags_live,
+            shared: false,
             borrowed: borrowed.into(),
             flags_kept: false,
         };

@@ -69,6 +69,8 @@ pub struct Emit<'a> {
     pub scratch: [Reg; SCRATCH_MAX],
     /// Must flags be kept? See the module's rules.
     pub flags_live: bool,
+    /// Is this code made once for many places? See [`crate::client::Client::SHARED_RETURNS`].
+    pub shared: bool,
     /// Registers whose program values are elsewhere while this code runs: see [`borrowed`].
     pub(crate) borrowed: u32,
     pub(crate) flags_kept: bool,

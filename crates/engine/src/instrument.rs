@@ -266,6 +266,7 @@ pub(crate) fn emit<'a>(s: &'a mut Streams, plan: &Plan, flags_live: bool) -> Emi
         cold: &mut s.cold,
         scratch: plan.scratch,
         flags_live,
+        shared: false,
         borrowed: plan.borrowed.into(),
         flags_kept: false,
     }

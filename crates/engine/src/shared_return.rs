@@ -13,7 +13,7 @@
 
 use crate::addrmap::Point;
 use crate::client::Client;
-use crate::edges::Edge;
+use crate::edges::{Edge, Site};
 use crate::emit::reg;
 use crate::engine::Engine;
 use crate::entrance::scratch_of;
@@ -51,11 +51,17 @@ impl<C: Client> Engine<C> {
         }
         s.cold.align(64);
         let at = s.cold.here();
-        self.emit_edge_in_cold(&mut s.cold, Edge::Return, (lent, scratch_of(lent)), false, |e, cold| {
-            unspill(cold, lent);
-            cold.store_gs(off::SPILL_T, reg::R11);
-            e.emit_return_jump(cold);
-        });
+        self.emit_edge_in_cold(
+            &mut s.cold,
+            Edge::Return,
+            (lent, scratch_of(lent)),
+            Site::Shared,
+            |e, cold| {
+                unspill(cold, lent);
+                cold.store_gs(off::SPILL_T, reg::R11);
+                e.emit_return_jump(cold);
+            },
+        );
         self.shared_returns.insert((s.arena, lent), at);
         at
     }

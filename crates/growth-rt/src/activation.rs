@@ -23,10 +23,10 @@ use alloc::vec::Vec;
 use inputsize::Cell;
 use inputsize::core::coherence::{self, Origin};
 use inputsize::core::shadow::{Mark, Shadow, Slot};
-use inputsize::record::RARE;
 use inputsize::renumber::rank;
 use wire::growth::{
-    ALIKE_OFFSET, Alike, Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, LOG_SLACK_BYTES, Metric, Thread,
+    ALIKE_OFFSET, Alike, Cost, HOT_OFFSET, Hot, LOG_BYTES, LOG_OFFSET, LOG_SLACK_BYTES, Metric, RARE, Rare,
+    Thread,
 };
 
 /// The index of a thread that is not counted: the child of a vfork, which runs in its parent's memory.
@@ -44,6 +44,8 @@ pub struct Local {
     ingest: Ingest,
     /// The stamp of the root.
     first_stamp: u32,
+    /// The stamp given last when the buffer was emptied.
+    drained: u32,
 }
 
 impl Local {
@@ -94,8 +96,9 @@ impl Local {
         // SAFETY: part of the window that was just mapped, which is this thread's while it lives.
         let alike = unsafe { AlikeTable::new(alike) };
         let ingest = Ingest::new(process.shared.points(), thread, process.metric == Metric::Both, alike);
-        let local = Local { process, hot, slab, slot, thread, tid, ingest, first_stamp };
-        local.hot().alike = local.ingest.alike_entries() as u64;
+        let drained = first_stamp;
+        let local = Local { process, hot, slab, slot, thread, tid, ingest, first_stamp, drained };
+        local.tell_alike();
         Some(local)
     }
 
@@ -131,6 +134,20 @@ impl Local {
     fn facts(&self, at: *mut Frame) -> &mut Facts {
         // SAFETY: every frame has its facts at a fixed distance, in memory that `start` mapped.
         unsafe { &mut *facts_of(at) }
+    }
+
+    /// The word that says whether an activation of a routine is pending.
+    #[expect(clippy::mut_from_ref, reason = "as above")]
+    fn nest(&self, routine: u32) -> &mut u32 {
+        // SAFETY: numbers of routines are below `ROUTINES_MAX`, and `take` mapped a word for each.
+        unsafe { &mut *((self.slab + NEST) as *mut u32).add((routine & (RARE - 1)) as usize) }
+    }
+
+    /// Tells emitted code and the collector how large the table of alike activations is.
+    fn tell_alike(&self) {
+        let alike = self.ingest.alike();
+        self.hot().alike = alike.entries() as u64;
+        self.hot().alike_mask = alike.mask();
     }
 
     fn root(&self) -> *mut Frame {
@@ -225,7 +242,9 @@ impl Local {
             self.leave();
         }
         self.drain();
-        self.ingest.flush();
+        if self.thread != UNCOUNTED {
+            self.ingest.flush();
+        }
         // The sentinel becomes the root: whatever still runs has somewhere to be.
         let root = self.root();
         let hot = self.hot();
@@ -246,6 +265,8 @@ impl Local {
         hot.counter = hot.counter.wrapping_add(ONE);
         hot.ssp += 64;
         let folds = routine & FOLD != 0 && hot.mask != 0;
+        let nest = self.nest(routine);
+        let nested = core::mem::replace(nest, NESTED);
         *self.frame(self.top()) = Frame {
             stamp: hot.counter,
             sp,
@@ -253,7 +274,7 @@ impl Local {
             far: 0,
             entered: hot.cost,
             callees: 0,
-            routine: if folds { routine } else { routine & !FOLD },
+            routine: nested | if folds { routine } else { routine & !FOLD },
             flags,
             top: hot.counter & hot.alive,
         };
@@ -290,85 +311,93 @@ impl Local {
         let top = self.top();
         let frame = *self.frame(top);
         let hot = self.hot();
-        let size = frame.own.wrapping_add_signed(frame.far);
+        // Folded work has no size; what handlers read meanwhile is the input of those below it.
+        let folded = self.is_folded();
+        let size = if folded { 0 } else { frame.own.wrapping_add_signed(frame.far) };
         let cost = hot.cost.wrapping_sub(frame.entered);
         // SAFETY: the frame below is the caller's, or the sentinel.
         let caller = unsafe { top.sub(1) };
         self.frame(caller).callees = self.frame(caller).callees.wrapping_add(cost);
         self.frame(caller).far += frame.far;
-        let mut routine = frame.routine;
+        let mut rare = None;
         if self.hot().cold == top as u64 {
             let facts = *self.facts(top);
             self.hot().cold = facts.older;
             if frame.routine & FOLD != 0 {
                 self.unfold();
             }
-            if frame.flags & flag::HANDLER != 0 && facts.saved_mask == 0 {
-                self.fold();
-            }
             if frame.flags & flag::FACTS != 0 {
-                routine |= RARE;
-                let words = [
-                    size.wrapping_add_signed(facts.rms_less),
-                    facts.induced[0],
-                    facts.induced[1],
-                    facts.induced_self[0],
-                    facts.induced_self[1],
-                ];
-                words.into_iter().for_each(|word| self.record(word));
+                let rms = if folded { 0 } else { size.wrapping_add_signed(facts.rms_less) };
+                let ([a, b], [c, d]) = (facts.induced, facts.induced_self);
+                rare = Some(Rare { rms, induced: [a, b, c, d] });
                 let to = self.facts_for(caller);
                 to.induced[0] += facts.induced[0];
                 to.induced[1] += facts.induced[1];
                 to.rms_less += facts.rms_less;
             }
+            if frame.flags & flag::HANDLER != 0 && facts.saved_mask == 0 {
+                self.fold();
+                self.pass_below_fold(caller);
+            }
         }
-        self.record(u64::from(routine) | frame.stamp << 32);
-        self.record(size);
-        self.record(cost);
-        self.record(cost.wrapping_sub(frame.callees));
+        let key = frame.routine & !FOLD;
+        *self.nest(key) = key & NESTED;
+        let alike = Alike::one(
+            key | if rare.is_some() { RARE } else { 0 },
+            size,
+            cost,
+            cost.wrapping_sub(frame.callees),
+        );
+        self.record(&alike.words());
+        if let Some(rare) = rare {
+            self.record(&rare.words());
+        }
         self.hot().ssp = caller as u64;
     }
 
-    fn record(&mut self, word: u64) {
-        let hot = self.hot();
-        // SAFETY: `leave` drains in time, and the slack behind `log_end` holds the largest entry.
-        unsafe { (hot.log as *mut u64).write(word) };
-        hot.log += 8;
+    /// A handler that interrupted folded work has ended. What it read is not the input of that work, whose youngest frame is
+    /// `at`, but of those below.
+    fn pass_below_fold(&mut self, mut at: *mut Frame) {
+        let (mut far, mut rms_less, mut below_fold) = (0, 0, false);
+        while !below_fold && at > self.root() {
+            let frame = self.frame(at);
+            far += core::mem::take(&mut frame.far);
+            if frame.flags & flag::FACTS != 0 {
+                rms_less += core::mem::take(&mut self.facts(at).rms_less);
+            }
+            below_fold = frame.routine & FOLD != 0;
+            // SAFETY: above the root.
+            at = unsafe { at.sub(1) };
+        }
+        self.frame(at).far += far;
+        if rms_less != 0 {
+            self.facts_for(at).rms_less += rms_less;
+        }
     }
 
-    /// Adds up the records in the buffer.
+    fn record(&mut self, words: &[u64]) {
+        let hot = self.hot();
+        for &word in words {
+            // SAFETY: `leave` drains in time, and the slack behind `log_end` holds the largest entry.
+            unsafe { (hot.log as *mut u64).write(word) };
+            hot.log += 8;
+        }
+    }
+
+    /// Adds up what is in the buffer.
     pub fn drain(&mut self) {
         let start = self.slab + HOT_OFFSET + LOG_OFFSET;
         let hot = self.hot();
         let len = (hot.log - start) / 8;
         // SAFETY: emitted code and `record` wrote the words up to `log`; nothing else writes while we are here.
         let words = unsafe { core::slice::from_raw_parts(start as *const u64, len as usize) };
-        let root = self.root();
-        let height = (hot.ssp + 64).saturating_sub(root as u64) / 64;
-        let frame = |index: usize| {
-            // SAFETY: `index` is below `height`.
-            let frame = unsafe { root.add(index).read() };
-            (frame.stamp as u32, frame.routine & !FOLD)
-        };
-        let folded = self.folding_stamp();
+        let counter = hot.counter as u32;
+        let begun = counter.wrapping_sub(core::mem::replace(&mut self.drained, counter));
         if self.thread != UNCOUNTED {
-            self.ingest.add(words, height as usize, frame, folded);
-            self.hot().alike = self.ingest.alike_entries() as u64;
+            self.ingest.add(words, begun.into());
+            self.tell_alike();
         }
         self.hot().log = start;
-    }
-
-    /// The stamp of the pending activation that folds, if one does.
-    fn folding_stamp(&self) -> Option<u32> {
-        let mut at = self.hot().cold as *mut Frame;
-        while !at.is_null() {
-            let frame = self.frame(at);
-            if frame.routine & FOLD != 0 {
-                return Some(frame.stamp as u32);
-            }
-            at = self.facts(at).older as *mut Frame;
-        }
-        None
     }
 
     /// Makes sure that the end of this frame is looked at.
@@ -514,8 +543,6 @@ impl Local {
 
     /// Gives the pending activations the first stamps again: see `inputsize::renumber`.
     fn renumber(&mut self) {
-        self.drain();
-        self.ingest.before_renumbering();
         let root = self.root();
         let height = (self.hot().ssp + 64 - root as u64) / 64;
         let mut old: Vec<u32> = Vec::with_capacity(height as usize);
@@ -539,6 +566,7 @@ impl Local {
             }
         });
         self.hot().counter = both(base + height as u32);
+        self.drained = base + height as u32;
         self.process.shared.renumbered();
     }
 }

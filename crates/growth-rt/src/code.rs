@@ -38,9 +38,10 @@
 
 mod calls;
 mod general;
+mod leave;
 mod reads;
 
-use crate::layout::{FOLD, FOLDED_MARK, Facts, Frame, STAMPS, TO_FACTS, flag, gs};
+use crate::layout::{FOLD, FOLDED_MARK, Facts, Frame, NESTED, STAMPS, TO_FACTS, flag, gs};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -60,6 +61,8 @@ mod cc {
     pub const E: u8 = 4;
     pub const NE: u8 = 5;
     pub const A: u8 = 7;
+    pub const S: u8 = 8;
+    pub const NS: u8 = 9;
 }
 
 /// What a clean call is about: the upper 4 bits of its token. The rest is its payload.
@@ -103,8 +106,8 @@ enum Routine {
     Enter,
     /// A return that does not match, S: the top frame. Comes back with the caller's.
     Odd,
-    /// The end of a frame that is looked at, with the way back in X; so many bytes behind that the frame is gone.
-    Rare(u8),
+    /// The end of the activation whose frame is S, with the way back in [`gs::WAY`]. Comes back with the caller's.
+    Leave,
     /// The buffer is full.
     Full,
 }
@@ -185,7 +188,7 @@ impl Asked {
             Routine::Foreign(n) => (8, n.into()),
             Routine::Enter => (9, 0),
             Routine::Odd => (10, 0),
-            Routine::Rare(bytes) => (11, bytes.into()),
+            Routine::Leave => (11, 0),
             Routine::Full => (12, 0),
         };
         let registers = u32::from_le_bytes([s, x, r, kind]);

@@ -1,44 +1,27 @@
-//! Record buffers added to a thread's points, newest record first.
+//! Activations added to a thread's points.
 //!
-//! What a record is: `inputsize::record`. Who was outermost: `inputsize::ingest::Nesting`. Records of folded work have
-//! size 0: reading backward, the activation that folds comes first, and those nested in it have larger stamps.
-//!
-//! Records that are alike are counted in a small table first, in shared memory as well; what another record pushes out
-//! of it goes to a point. Both are met at random, and the program has used the caches meanwhile. So they are asked for
-//! ahead: the entries of the small table a few records before they are needed, points a group at a time, while the group
-//! before is added.
+//! Emitted code counts activations that are alike in a small table (`alike.rs`). What others push out of it comes here
+//! through a buffer, and so does each activation with induced input. Points are met at random, and the program has used
+//! the caches meanwhile: they are asked for a group at a time, while the group before is added.
 
 use crate::alike::AlikeTable;
-use crate::layout::FOLD;
 use crate::shared::Points;
-use crate::table::{Table, prefetch};
-use inputsize::ingest::Nesting;
-use inputsize::record::{RARE, Rare, Record, base_words};
-use wire::growth::{Alike, POINT_RMS};
+use crate::table::Table;
+use wire::growth::{ALIKE_WORDS, Alike, POINT_RMS, Rare, entries};
 
 /// Activations of a [`Group`].
 const GROUP: usize = 16;
-/// How many records ahead entries of the small table are asked for.
-const AHEAD: usize = 24;
-/// Records are scattered if more than one in so many pushed another one out of the small table: it is not in the first
-/// cache then, and might be too small.
-const SCATTERED: usize = 64;
-/// Neighbours of the small table serve both places if more than one record in so many was not in its own.
-const DIFFERENT: usize = 4;
+/// Activations are scattered if more than one in so many pushed another one out of the small table.
+const SCATTERED: u64 = 64;
 /// The table grows when so many buffers were.
 const CROWDED: u32 = 64;
 
-/// Adds records to points.
+/// Adds activations to points.
 pub struct Ingest {
-    nesting: Nesting,
     alike: AlikeTable,
     tables: Tables,
-    /// Whether the records of the last buffer were scattered.
-    scattered: bool,
-    /// Buffers whose records were, since the small table has its size.
+    /// Buffers whose activations were scattered, since the small table has its size.
     crowded: u32,
-    /// Records of this buffer that pushed another one out.
-    unlike: usize,
 }
 
 /// The points, and what is about to be added to them.
@@ -64,7 +47,6 @@ impl Ingest {
     /// For the thread with this index.
     pub fn new(points: Points, thread: u32, both: bool, alike: AlikeTable) -> Ingest {
         Ingest {
-            nesting: Nesting::default(),
             alike,
             tables: Tables {
                 table: Table::new(points, thread),
@@ -72,54 +54,22 @@ impl Ingest {
                 groups: [const { Group::EMPTY }; 2],
                 filling: 0,
             },
-            scattered: false,
             crowded: 0,
-            unlike: 0,
         }
     }
 
-    /// Adds a buffer, at whose end `height` activations are pending: `frame` tells (stamp, routine) of each, root
-    /// first; `folding` is the stamp of the one that folds, if one does.
-    pub fn add(
-        &mut self,
-        mut words: &[u64],
-        height: usize,
-        frame: impl Fn(usize) -> (u32, u32),
-        folding: Option<u32>,
-    ) {
-        self.nesting.begin(height, frame);
-        // Wider than a stamp, so that "none" is above the last stamp of all.
-        const NONE: u64 = u64::MAX;
-        let mut folding = folding.map_or(NONE, u64::from);
-        let records = words.len() / base_words(1);
-        self.unlike = 0;
-        loop {
-            if folding == NONE {
-                self.add_plain(&mut words);
-            }
-            let Some(record) = Record::<1>::read_last(&mut words) else { break };
-            let routine = record.routine & !FOLD;
-            let outermost = self.nesting.is_outermost(routine, record.stamp);
-            let stamp = u64::from(record.stamp);
-            if stamp <= folding {
-                folding = if record.routine & FOLD != 0 { stamp } else { NONE };
-            }
-            let folded = stamp >= folding;
-            let n = if folded { 0 } else { record.size };
-            let ([cost], [own]) = (record.cost, record.cost_self);
-            match record.rare {
-                None => self.count(routine, n, cost, own, outermost),
-                Some(rare) => {
-                    let one = Alike::one(routine, n, cost, own, outermost);
-                    self.tables.add_rare(&one, &rare, folded);
-                }
+    /// Adds a buffer; so many activations have begun since the last one. The table of alike activations may be another
+    /// one afterwards.
+    pub fn add(&mut self, words: &[u64], begun: u64) {
+        for (alike, rare) in entries(words) {
+            match rare {
+                None => self.tables.push(&alike),
+                Some(rare) => self.tables.add_rare(&alike, &rare),
             }
         }
         self.tables.add_groups();
-        self.scattered = self.unlike > records / SCATTERED;
-        let unlike = self.unlike;
-        self.alike.pair(|beside| unlike + beside > records / DIFFERENT);
-        self.crowded = self.crowded.saturating_add(self.scattered.into());
+        let pushed_out = (words.len() / ALIKE_WORDS) as u64;
+        self.crowded = self.crowded.saturating_add((pushed_out > begun / SCATTERED).into());
         if self.crowded >= CROWDED && self.alike.can_grow() {
             self.crowded = 0;
             self.flush();
@@ -127,44 +77,9 @@ impl Ingest {
         }
     }
 
-    /// Adds records up to one that is rare or of folded work: most are neither, and this is where time goes.
-    fn add_plain(&mut self, words: &mut &[u64]) {
-        const WORDS: usize = base_words(1);
-        const { assert!(FOLD < RARE) };
-        let scattered = self.scattered;
-        let mut left = *words;
-        while let Some((rest, &[head, n, cost, own])) = left.split_last_chunk::<WORDS>() {
-            let routine = head as u32;
-            if routine >= FOLD {
-                break;
-            }
-            left = rest;
-            if scattered && let Some(ahead) = rest.len().checked_sub(AHEAD * WORDS) {
-                // (What is no head there is of no use.)
-                let routine = rest[ahead] as u32;
-                prefetch(self.nesting.place(routine));
-                prefetch(self.alike.place(routine, rest[ahead + 1], rest[ahead + 2]));
-            }
-            let outermost = self.nesting.is_outermost(routine, (head >> 32) as u32);
-            self.count(routine, n, cost, own, outermost);
-        }
-        *words = left;
-    }
-
-    #[inline(always)]
-    fn count(&mut self, routine: u32, n: u64, cost: u64, own: u64, outermost: bool) {
-        if let Some(unlike) = self.alike.count(routine, n, cost, own, outermost) {
-            if unlike.calls != 0 {
-                self.unlike += 1;
-                self.tables.push(unlike);
-            }
-            *unlike = Alike::one(routine, n, cost, own, outermost);
-        }
-    }
-
-    /// How many entries the table of alike activations has.
-    pub fn alike_entries(&self) -> usize {
-        self.alike.entries()
+    /// The table of alike activations.
+    pub fn alike(&self) -> &AlikeTable {
+        &self.alike
     }
 
     /// Adds everything that is held back, before the thread ends.
@@ -175,11 +90,6 @@ impl Ingest {
             }
         }
         self.tables.add_groups();
-    }
-
-    /// Forgets the stamps of pending activations: they are about to change.
-    pub fn before_renumbering(&mut self) {
-        self.nesting.forget();
     }
 
     /// Activations that found no room, and the largest size error in millionths.
@@ -198,7 +108,7 @@ impl Group {
 impl Tables {
     #[inline]
     fn push(&mut self, out: &Alike) {
-        self.table.prefetch_index(out.routine as u32, out.n);
+        self.table.prefetch_index(out.routine(), out.n);
         let group = &mut self.groups[self.filling];
         group.members[group.len] = *out;
         group.len += 1;
@@ -214,7 +124,7 @@ impl Tables {
             core::mem::swap(&mut group, &mut before);
         }
         for (point, a) in group.points.iter_mut().zip(&group.members).take(group.len) {
-            *point = self.table.ask(a.routine as u32, a.n);
+            *point = self.table.ask(a.routine(), a.n);
         }
         for (point, a) in before.points.iter().zip(&before.members).take(before.len) {
             self.table.add_asked(*point, a);
@@ -233,13 +143,12 @@ impl Tables {
     }
 
     #[cold]
-    fn add_rare(&mut self, one: &Alike, rare: &Rare, folded: bool) {
+    fn add_rare(&mut self, one: &Alike, rare: &Rare) {
         if let Some(point) = self.table.add(one) {
-            let (all, own) = (rare.induced, rare.induced_self);
-            self.table.add_induced(point, [all.thread, all.external, own.thread, own.external]);
+            self.table.add_induced(point, rare.induced);
         }
         if let Some(by_rms) = &mut self.table_rms {
-            by_rms.add(&Alike { n: if folded { 0 } else { rare.rms }, ..*one });
+            by_rms.add(&Alike { n: rare.rms, ..*one });
         }
     }
 }

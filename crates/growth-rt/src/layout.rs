@@ -4,6 +4,7 @@
 //! ```text
 //! slab + 0        the engine's private part
 //!      + 1 M      the slot's window: wire::growth::Hot and the record buffer (shared with the collector)
+//!      + 4 M      which routines have pending activations, 4 bytes per routine
 //!      + 64 M     stamps, 4 bytes per cell, moved by STAMPS_SHIFT within the page
 //!      + FACTS    rare facts of pending activations, 64 bytes each
 //!      + FRAMES   the activations, 64 bytes each
@@ -12,8 +13,8 @@
 //! Only touched pages cost memory. All of it but [`Hot`] and the buffer is private to the process.
 
 use core::mem::offset_of;
-pub use wire::growth::{FOLD, SLOTS_MAX};
-use wire::growth::{HOT_OFFSET, Hot};
+use wire::growth::{ALIKE_OFFSET, HOT_OFFSET, Hot, ROUTINES_MAX, WINDOW_BYTES};
+pub use wire::growth::{FOLD, NESTED, SLOTS_MAX};
 
 /// Bits of a cell's index: how much address space a thread's stamps tell apart.
 pub const INDEX_BITS: u32 = 34;
@@ -21,6 +22,9 @@ pub const INDEX_BITS: u32 = 34;
 pub const STAMPS_BYTES: u64 = 4 << INDEX_BITS;
 /// Room for pending activations: 2^25 of them. A displacement reaches as far back, from a frame to its facts.
 pub const FRAMES_BYTES: u64 = 2 << 30;
+
+/// Offset in a slab of a word for each routine: [`NESTED`] while an activation of it is pending, else 0.
+pub const NEST: u64 = 4 << 20;
 
 /// First page of the stamps in a slab.
 const STAMPS_PAGE: u64 = 64 << 20;
@@ -80,7 +84,7 @@ pub struct Frame {
     pub entered: u64,
     /// Costs of finished callees.
     pub callees: u64,
-    /// Whose activation, with [`FOLD`].
+    /// Whose activation, with [`FOLD`] and [`NESTED`].
     pub routine: u32,
     /// Bits of [`flag`].
     pub flags: u32,
@@ -115,6 +119,7 @@ pub struct Facts {
     pub reserved: u64,
 }
 
+const _: () = assert!(NEST >= HOT_OFFSET + WINDOW_BYTES && NEST + 4 * ROUTINES_MAX <= STAMPS_PAGE);
 const _: () = assert!(size_of::<Frame>() == 64 && size_of::<Facts>() == 64);
 
 /// One added to a stamp in both halves.
@@ -137,5 +142,9 @@ pub mod gs {
     displacements! { SSP = ssp, COUNTER = counter, COST = cost, LOG = log,
     LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address, HOME = home,
-    CELLS = cells, ALIVE = alive, WAY = way }
+    CELLS = cells, ALIVE = alive, WAY = way, SPARE = spare, ALIKE_MASK = alike_mask }
+    /// Of the table of alike activations.
+    pub const ALIKE: i32 = (HOT_OFFSET + ALIKE_OFFSET) as i32;
+    /// Of the words that [`NEST`] is about.
+    pub const NEST: i32 = super::NEST as i32;
 }

@@ -4,7 +4,7 @@
 //! of its own width, as emitted code makes them. Only memory that [`Map`] reserved is ever touched: an index has
 //! [`INDEX_BITS`] bits by construction.
 
-use crate::layout::{FOLDED_MARK, INDEX_BITS, LOST, STAMPS, Slabs};
+use crate::layout::{FOLDED_MARK, INDEX_BITS, LOST, NEST, STAMPS, Slabs};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use engine::region::Regions;
@@ -84,7 +84,7 @@ impl Map {
     /// Prepares the private memory of a slab for a thread; false when there is none.
     pub fn take(&self, slot: Slot) -> bool {
         let slab = self.slab(slot);
-        let first = STAMPS as u64 & !0xfff;
+        let first = NEST;
         let ok = if (slot as u64) < self.used.load(Relaxed) {
             true
         } else {
@@ -299,7 +299,7 @@ impl Shadow for Map {
 
     fn release(&self, slot: Slot) {
         let slab = self.slab(slot);
-        let first = STAMPS as u64 & !0xfff;
+        let first = NEST;
         // SAFETY: the private part of a slab whose thread has ended.
         unsafe { sys::call(nr::MADVISE, [slab + first, self.layout.stride - first, DONTNEED, 0, 0, 0]) };
     }

@@ -65,9 +65,9 @@ impl Table {
 
     /// Adds activations. Returns the number of their point, unless there is no room.
     pub fn add(&mut self, a: &Alike) -> Option<u32> {
-        let routine = a.routine as u32;
+        let routine = a.routine();
         let Some(number) = self.find(routine, a.n).or_else(|| self.entry(routine, a.n)) else {
-            self.dropped += a.calls;
+            self.dropped += u64::from(a.calls);
             return None;
         };
         self.add_to(number, a);
@@ -77,7 +77,7 @@ impl Table {
     /// Adds activations to the point that [`Table::ask`] found for them, if it still is theirs.
     #[inline]
     pub fn add_asked(&mut self, asked: Option<u32>, a: &Alike) {
-        match asked.filter(|&number| self.is(number, a.routine as u32, a.n)) {
+        match asked.filter(|&number| self.is(number, a.routine(), a.n)) {
             Some(number) => self.add_to(number, a),
             None => drop(self.add(a)),
         }
@@ -86,10 +86,10 @@ impl Table {
     #[inline]
     fn add_to(&mut self, number: u32, a: &Alike) {
         let point = self.points.get(number);
-        point.calls += a.calls;
-        point.cost.add(a.cost, a.calls);
-        point.own.add(a.own, a.calls);
-        point.real_sum = point.real_sum.saturating_add(a.cost.saturating_mul(a.outermost));
+        point.calls += u64::from(a.calls);
+        point.cost.add(a.cost, a.calls.into());
+        point.own.add(a.own, a.calls.into());
+        point.real_sum = point.real_sum.saturating_add(a.cost.saturating_mul(a.outermost()));
     }
 
     /// Asks for the place in the index that [`Table::ask`] will look at.
@@ -266,18 +266,22 @@ mod tests {
     extern crate std;
     use super::*;
     use std::collections::BTreeMap;
+    use wire::growth::NESTED;
 
-    fn one(routine: u64, n: u64, cost: u64) -> Alike {
-        Alike { routine, n, cost, own: cost / 2, calls: 1, outermost: cost % 2, reserved: [0; 2] }
+    fn one(routine: u32, n: u64, cost: u64) -> Alike {
+        let nested = if cost % 2 == 0 { NESTED } else { 0 };
+        Alike::one(routine | nested, n, cost, cost / 2)
     }
 
     #[test]
     fn alike_activations_add_up_like_single_ones() {
         let (points, _memory) = Points::for_tests(2);
         let (mut many, mut single) = (Table::new(points, 0), Table::new(points, 0));
-        many.add(&Alike { calls: 1000, outermost: 10, ..one(1, 4, 1 << 40) });
+        many.add(&Alike { calls: 990, ..one(1, 4, 1 << 40) });
+        many.add(&Alike { calls: 10, ..Alike::one(1, 4, 1 << 40, 1 << 39) });
         for i in 0..1000 {
-            single.add(&Alike { outermost: u64::from(i < 10), ..one(1, 4, 1 << 40) });
+            let nested = if i < 10 { 0 } else { NESTED };
+            single.add(&Alike::one(1 | nested, 4, 1 << 40, 1 << 39));
         }
         assert_eq!(*many.points.get(0), *single.points.get(1));
     }

@@ -167,38 +167,83 @@ pub struct Point {
 }
 
 /// Activations of one routine with the same size and costs, not yet in a point. Short routines return with the same
-/// numbers again and again: counting them here is cheaper.
+/// numbers again and again: emitted code counts them here. Two share a cache line.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Alike {
-    /// Index in the routine table.
-    pub routine: u64,
+    /// Index in the routine table, with [`NESTED`].
+    pub key: u32,
+    /// Activations; 0: not in use.
+    pub calls: u32,
     /// Size in cells.
     pub n: u64,
     /// Cost, callees included.
     pub cost: u64,
     /// Cost without callees.
     pub own: u64,
-    /// Activations; 0: not in use.
-    pub calls: u64,
-    /// Keeps an entry in one cache line, and the two counts apart: a compiler makes one vector of neighbours, and such a
-    /// one takes longer from one activation to the next.
-    pub reserved: [u64; 2],
-    /// Outermost ones among them.
-    pub outermost: u64,
 }
 
 impl Alike {
     /// None of them.
-    pub const NONE: Alike =
-        Alike { routine: 0, n: 0, cost: 0, own: 0, calls: 0, reserved: [0; 2], outermost: 0 };
+    pub const NONE: Alike = Alike { key: 0, calls: 0, n: 0, cost: 0, own: 0 };
 
     /// One activation.
-    #[inline]
-    pub fn one(routine: u32, n: u64, cost: u64, own: u64, outermost: bool) -> Alike {
-        let (routine, outermost) = (routine.into(), outermost.into());
-        Alike { routine, n, cost, own, calls: 1, outermost, ..Alike::NONE }
+    pub fn one(key: u32, n: u64, cost: u64, own: u64) -> Alike {
+        Alike { key, calls: 1, n, cost, own }
     }
+
+    /// Whose they are: the index in the routine table.
+    pub fn routine(&self) -> u32 {
+        self.key & (RARE - 1)
+    }
+
+    /// How many of them no activation of the same routine was below.
+    pub fn outermost(&self) -> u64 {
+        if self.key & NESTED == 0 { self.calls.into() } else { 0 }
+    }
+
+    /// As it stands in a buffer.
+    pub fn words(&self) -> [u64; ALIKE_WORDS] {
+        [u64::from(self.key) | u64::from(self.calls) << 32, self.n, self.cost, self.own]
+    }
+}
+
+/// What only activations with induced input have.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rare {
+    /// Read memory size, where both metrics are computed.
+    pub rms: u64,
+    /// Induced reads: by other threads and by the kernel, in all and by the routine itself.
+    pub induced: [u64; 4],
+}
+
+impl Rare {
+    /// As it stands in a buffer.
+    pub fn words(&self) -> [u64; RARE_WORDS] {
+        let [a, b, c, d] = self.induced;
+        [self.rms, a, b, c, d]
+    }
+}
+
+/// Words of an [`Alike`] in a buffer.
+pub const ALIKE_WORDS: usize = 4;
+/// Words of a [`Rare`] in a buffer.
+pub const RARE_WORDS: usize = 5;
+
+/// What a buffer holds: [`Alike`] activations, with [`RARE`] followed by what they have.
+pub fn entries(mut words: &[u64]) -> impl Iterator<Item = (Alike, Option<Rare>)> {
+    core::iter::from_fn(move || {
+        let (&[head, n, cost, own], rest) = words.split_first_chunk::<ALIKE_WORDS>()?;
+        let alike = Alike { key: head as u32 & !RARE, calls: (head >> 32) as u32, n, cost, own };
+        words = rest;
+        if head as u32 & RARE == 0 {
+            return Some((alike, None));
+        }
+        let (&[rms, a, b, c, d], rest) = words.split_first_chunk::<RARE_WORDS>()?;
+        words = rest;
+        Some((alike, Some(Rare { rms, induced: [a, b, c, d] })))
+    })
 }
 
 /// Bit of [`Point::thread`].
@@ -325,29 +370,37 @@ pub struct Hot {
     pub cells: u64,
     /// All ones, or 0 while folded work runs: what accesses compare with is a stamp under this mask.
     pub alive: u64,
-    /// The way back of code that counts first reads.
+    /// The way back of code that ends an activation.
     pub way: u64,
+    /// See `kept`.
+    pub spare: u64,
     /// Index in the thread table.
     pub thread: u64,
     /// Entries of the table of [`Alike`] activations: it grows.
     pub alike: u64,
+    /// Bits of an entry's offset in it.
+    pub alike_mask: u64,
 }
 
-/// In a record's routine: the outermost activation whose accesses are deleted.
+/// Of an activation's routine: another one of the same routine is below.
+pub const NESTED: u32 = 1 << 31;
+/// Of a frame's routine: the outermost activation whose accesses are deleted.
 pub const FOLD: u32 = 1 << 30;
+/// Of a routine in a buffer: a [`Rare`] follows.
+pub const RARE: u32 = 1 << 29;
 
 /// Offset in a slab at which the slot's window is mapped.
 pub const HOT_OFFSET: u64 = crate::slab::PRIVATE_BYTES;
 /// Offset of the record buffer in a window; [`Hot`] is at its start.
 pub const LOG_OFFSET: u64 = 4096;
-/// Its length. It should stay in the first-level cache.
+/// Its length. Emptying it takes the first-level cache, at most.
 pub const LOG_BYTES: u64 = 16 << 10;
 /// Bytes kept free at its end: one entry with rare facts, and one plain.
 pub const LOG_SLACK_BYTES: u64 = 128;
 /// Offset of the table of [`Alike`] activations in a window.
 pub const ALIKE_OFFSET: u64 = 64 << 10;
 /// Its entries at most: a power of two.
-pub const ALIKE_MAX: usize = 4096;
+pub const ALIKE_MAX: usize = 8192;
 /// Bytes of a window.
 pub const WINDOW_BYTES: u64 = 512 << 10;
 /// Offset of the windows.
@@ -384,3 +437,5 @@ const _: () = assert!(ALIKE_OFFSET + (ALIKE_MAX * size_of::<Alike>()) as u64 <= 
 const _: () = assert!(POINTS_OFFSET + POINTS_MAX * size_of::<Point>() as u64 <= FIXED_BYTES);
 const _: () = assert!(size_of::<Point>() == 144);
 const _: () = assert!(size_of::<Hot>() <= 4096);
+const _: () = assert!(size_of::<Alike>() == 8 * ALIKE_WORDS && ROUTINES_MAX < RARE as u64);
+const _: () = assert!((ALIKE_WORDS + RARE_WORDS) * 8 + size_of::<Alike>() <= LOG_SLACK_BYTES as usize);

@@ -101,7 +101,7 @@ impl Code {
                 e.cold.load(Size::Q, s, &Mem::gs(gs::KEPT));
                 e.cold.jmp_reg(r);
             }
-            Routine::Enter | Routine::Odd | Routine::Rare(_) | Routine::Full => {
+            Routine::Enter | Routine::Odd | Routine::Leave | Routine::Full => {
                 return self.emit_edge(e, routine);
             }
         }
