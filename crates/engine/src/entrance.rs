@@ -71,7 +71,7 @@ impl<C: Client> Engine<C> {
     }
 
     /// Makes the entrance of the routine at `pc`, whose block was made earlier.
-    fn entrance_alone(&mut self, pc: u64, block: u32) -> u32 {
+    pub(crate) fn entrance_alone(&mut self, pc: u64, block: u32) -> u32 {
         let b = self.blocks.list[block as usize];
         let mut s = self.streams(b.arena.into());
         s.hot.align(16);

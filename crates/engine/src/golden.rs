@@ -85,6 +85,7 @@ struct Everything;
 impl Client for Everything {
     const EVENTS: Events =
         Events { data: true, stack: true, control: false, calls: true, syscalls: true, scratch: 2 };
+    const SHARED_RETURNS: bool = true;
     fn access(&mut self, e: &mut Emit<'_>, _: &Superblock, a: &Access) {
         let [s, _, _] = e.scratch;
         e.lea(s, &a.operand);
@@ -187,6 +188,30 @@ fn show<C: Client>(client: C) -> String {
         let (hot_end, cold_end) = (e.cache.arena(arena).hot, e.cache.arena(arena).cold);
         list(&mut out, "hot", hot, hot_end);
         list(&mut out, "cold", cold, cold_end);
+    }
+    end(e);
+    out
+}
+
+/// Routines that are called: the first time, and with a block that is there already.
+fn show_entrances() -> String {
+    let sources: &[(&str, &[u8])] = &[
+        ("called before anything is there: mov eax, [rdi]; ret", &[0x8b, 0x07, 0xc3]),
+        ("called, with a block: mov eax, [rdi]; ret", &[0x8b, 0x07, 0xc3]),
+        ("called, with a block that lends no registers: nop; jmp to the nop", &[0x90, 0xeb, 0xfd]),
+    ];
+    let mut e = prepare(Everything, sources);
+    let mut out = String::new();
+    for (k, (what, _)) in sources.iter().enumerate() {
+        writeln!(out, "== {what}").unwrap();
+        let pc = CODE + 0x100 * k as u64;
+        step(&mut e, &mut out, "translated", |e| {
+            e.plan.called = k == 0;
+            let block = e.translate(pc).expect("can be translated");
+            if k != 0 {
+                e.entrance_alone(pc, block);
+            }
+        });
     }
     end(e);
     out
@@ -306,4 +331,5 @@ fn emitted_code() {
     insta::assert_snapshot!("counting", show(Counts));
     insta::assert_snapshot!("every_event", show(Everything));
     insta::assert_snapshot!("counted_exits", show_counted());
+    insta::assert_snapshot!("entrances", show_entrances());
 }

@@ -269,7 +269,7 @@ mod tests {
     use wire::growth::NESTED;
 
     fn one(routine: u32, n: u64, cost: u64) -> Alike {
-        let nested = if cost % 2 == 0 { NESTED } else { 0 };
+        let nested = if cost.is_multiple_of(2) { NESTED } else { 0 };
         Alike::one(routine | nested, n, cost, cost / 2)
     }
 
