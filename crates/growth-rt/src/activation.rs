@@ -14,6 +14,8 @@
 //! Frames that need more than that at their end (induced reads, the outermost folded work, handlers) are chained from
 //! [`Hot::cold`], youngest first. A return compares its frame with that one word.
 
+mod ranges;
+
 use crate::alike::AlikeTable;
 use crate::cost::ticks;
 use crate::ingest::Ingest;
@@ -429,65 +431,17 @@ impl Local {
         self.facts(at)
     }
 
-    /// A read of a range that is not checked inline.
-    pub fn read(&mut self, address: u64, bytes: u64) {
-        if !self.is_folded() {
-            for cell in self.process.map.touched(address, bytes) {
-                self.read_cell(cell);
-            }
-        }
-    }
-
-    /// A write likewise.
-    pub fn write(&mut self, address: u64, bytes: u64) {
-        if !self.is_folded() {
-            for cell in self.process.map.touched(address, bytes) {
-                self.before_write(cell);
-                self.process.map.set_stamp(self.slot, cell, self.frame(self.top()).top as u32);
-            }
-        }
-    }
-
-    /// The kernel wrote on behalf of this thread.
-    pub fn kernel_write(&mut self, address: u64, bytes: u64) {
-        if !self.is_folded() && self.process.metric != Metric::Rms {
-            for cell in self.process.map.touched(address, bytes) {
-                coherence::kernel_write(&self.process.map, cell, self.process.inputsize_metric());
-            }
-        }
-    }
-
-    /// Reads one cell.
-    pub fn read_cell(&mut self, cell: Cell) {
-        let stamp = self.process.map.stamp(self.slot, cell);
-        let top = self.top();
-        let now = self.frame(top).top as u32;
-        if stamp >= now {
-            return;
-        }
-        self.frame(top).own += 1;
-        // SAFETY: the top is the root or above it, and the sentinel lies below the root.
-        let near = stamp >= self.frame(unsafe { top.sub(1) }).stamp as u32;
-        self.process.map.set_stamp(self.slot, cell, now);
-        if !near {
-            self.far(stamp);
-            if stamp == 0 {
-                self.first_stamp(cell);
-            }
-        }
-    }
-
     /// A first read of a cell without a stamp, counted as the top's own already.
     pub fn far_first(&mut self, cell: Cell) {
-        self.far(0);
+        self.far(0, 1);
         self.first_stamp(cell);
     }
 
-    /// What callers gain by a far first read of a cell with this stamp.
-    fn far(&mut self, stamp: u32) {
+    /// What callers gain by far first reads of so many cells with this stamp.
+    fn far(&mut self, stamp: u32, cells: i64) {
         // SAFETY: the top is the root or above it, and the sentinel lies below the root.
         let caller = unsafe { self.top().sub(1) };
-        self.frame(caller).far += 1;
+        self.frame(caller).far += cells;
         if stamp == 0 || caller < self.root() {
             return;
         }
@@ -499,7 +453,7 @@ impl Local {
                 break;
             }
         }
-        self.frame(at).far -= 1;
+        self.frame(at).far -= cells;
     }
 
     /// The thread takes its first stamp of a cell by reading it: who wrote it? Its far read has been counted.

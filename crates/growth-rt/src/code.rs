@@ -37,6 +37,7 @@
 //! Change a register that is not scratch, touch the program's stack, or leave flags changed where they are live.
 
 mod calls;
+mod cells;
 mod general;
 mod leave;
 mod reads;
@@ -96,10 +97,14 @@ enum Routine {
     Read(u32),
     /// A write likewise.
     Write(u32),
-    /// A read of the bytes at an address, S, whose bits are set in X.
-    ReadMasked,
+    /// A read of the bytes at an address, S, whose bits are set in X, of so many.
+    ReadMasked(u32),
     /// A write likewise.
-    WriteMasked,
+    WriteMasked(u32),
+    /// A write of as many cells as X says: S index, the way back in [`gs::HOME`].
+    WriteCells,
+    /// A write of the cells whose bits are set in X, likewise.
+    WriteCellsMasked,
     /// Marks of so many cells are not the thread's own: S index.
     Foreign(u8),
     /// A routine is entered in an odd way: which, is in [`gs::CELLS`].
@@ -183,13 +188,15 @@ impl Asked {
             Routine::CellsMasked => (3, 0),
             Routine::Read(bytes) => (4, bytes),
             Routine::Write(bytes) => (5, bytes),
-            Routine::ReadMasked => (6, 0),
-            Routine::WriteMasked => (7, 0),
+            Routine::ReadMasked(bytes) => (6, bytes),
+            Routine::WriteMasked(bytes) => (7, bytes),
             Routine::Foreign(n) => (8, n.into()),
             Routine::Enter => (9, 0),
             Routine::Odd => (10, 0),
             Routine::Leave => (11, 0),
             Routine::Full => (12, 0),
+            Routine::WriteCells => (13, 0),
+            Routine::WriteCellsMasked => (14, 0),
         };
         let registers = u32::from_le_bytes([s, x, r, kind]);
         Asked { what: u64::from(context) << 32 | u64::from(registers), detail }
@@ -382,15 +389,14 @@ impl Code {
 
     /// An access of the bytes that a mask register names; false if it is one of another kind, with nothing emitted.
     pub fn masked(&mut self, e: &mut Emit<'_>, a: &Masked) -> bool {
-        let routine = match a.kind {
-            Kind::Read => Routine::ReadMasked,
-            Kind::Write => Routine::WriteMasked,
-            Kind::ReadWrite => return false,
-        };
-        // (64 bytes at an odd address are more than bits of a register.)
-        if a.bytes != 1 || !matches!(a.count, 16 | 32) || self.shift != 2 {
+        if a.bytes != 1 || !matches!(a.count, 16 | 32 | 64) || self.shift != 2 {
             return false;
         }
+        let routine = match a.kind {
+            Kind::Read => Routine::ReadMasked(a.count as u32),
+            Kind::Write => Routine::WriteMasked(a.count as u32),
+            Kind::ReadWrite => return false,
+        };
         let [s, x, _] = e.scratch;
         e.lea(s, &a.operand);
         e.hot.kmov(x, a.mask, a.count as u32);

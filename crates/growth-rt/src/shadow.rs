@@ -73,12 +73,24 @@ impl Map {
         Cell(extract(address, self.mask))
     }
 
-    /// The cells that `len` bytes at `address` touch.
-    pub fn touched(&self, address: u64, len: u64) -> impl Iterator<Item = Cell> + use<> {
-        let (mask, shift) = (self.mask, self.shift);
-        let first = address >> shift;
-        let end = if len == 0 { first } else { (address.saturating_add(len - 1) >> shift) + 1 };
-        (first..end).map(move |cell| Cell(extract(cell << shift, mask)))
+    /// The cells that `len` bytes at `address` touch, as pieces of the shadow: (first index, number).
+    pub fn touched(&self, address: u64, len: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let first = address >> self.shift;
+        let end = if len == 0 { first } else { (address.saturating_add(len - 1) >> self.shift) + 1 };
+        self.pieces(first, end)
+    }
+
+    /// A thread's stamps of the cells of a piece.
+    pub fn stamps(&self, slot: Slot, first: u64, cells: u64) -> &[AtomicU32] {
+        let at = self.slab(slot) + STAMPS as u64 + first * 4;
+        // SAFETY: a piece lies below 2^INDEX_BITS, so this is inside the slab's stamps, mapped by `take`.
+        unsafe { core::slice::from_raw_parts(at as *const AtomicU32, cells as usize) }
+    }
+
+    /// The marks of the cells of a piece.
+    pub fn marks_of(&self, first: u64, cells: u64) -> &[AtomicU8] {
+        // SAFETY: as above: there are as many marks as indices.
+        unsafe { core::slice::from_raw_parts((self.marks + first) as *const AtomicU8, cells as usize) }
     }
 
     /// Prepares the private memory of a slab for a thread; false when there is none.
@@ -107,21 +119,21 @@ impl Map {
         if start >= end {
             return;
         }
-        for (first, cells) in self.pieces(start, end) {
+        for (first, cells) in self.pieces(start >> self.shift, end >> self.shift) {
             self.reset_piece(first, cells);
         }
     }
 
-    /// The whole cells of a range as (first index, number), contiguous in the shadow: a range is that as long as
-    /// it stays inside one window of the low bits.
+    /// The cells with these numbers (address divided by the size of a cell) as pieces of the shadow: (first index,
+    /// number). They are contiguous there as long as they stay inside one window of the low bits.
     fn pieces(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (mask, shift) = (self.mask, self.shift);
-        let window = 1u64 << (shift + (mask >> shift).trailing_ones());
+        let window = 1u64 << (mask >> shift).trailing_ones();
         let mut at = start;
         core::iter::from_fn(move || {
             (at < end).then(|| {
                 let stop = end.min((at & !(window - 1)).saturating_add(window));
-                let piece = (extract(at, mask), (stop - at) >> shift);
+                let piece = (extract(at << shift, mask), stop - at);
                 at = stop;
                 piece
             })
@@ -290,7 +302,8 @@ impl Shadow for Map {
             (self.sharers, (8 << INDEX_BITS) / PAGE_CELLS),
         ];
         regions.read_own(&own.map(|(start, len)| (start, start + len)));
-        let pieces = regions.iter().flat_map(|region| self.pieces(region.start, region.end)).collect();
+        let cells = |region: &engine::region::Region| (region.start >> self.shift, region.end >> self.shift);
+        let pieces = regions.iter().map(cells).flat_map(|(start, end)| self.pieces(start, end)).collect();
         let base = self.slab(slot) + STAMPS as u64;
         for (first, cells) in union(pieces) {
             each_resident(base + first * 4, cells * 4, &mut |at| each(Cell((at - base) / 4)));

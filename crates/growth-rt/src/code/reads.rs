@@ -10,6 +10,13 @@ struct Counted {
     store: u64,
 }
 
+/// Where a read leaves its straight path, and what is behind it.
+pub(super) struct Straight {
+    apart: Option<Apart>,
+    counted: Counted,
+    behind: u64,
+}
+
 /// Where code leaves its straight path that tells apart the two stamps of a read whose stamps R are not the top's.
 struct Apart {
     /// The upper one is newer than the top's.
@@ -45,30 +52,87 @@ fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Counted {
 /// What callers gain by far first reads of `n` cells with the stamp R: X is the top frame, and lost. The jump that is
 /// returned is taken where there is no stamp, with nothing done. At each site of its own, so that the processor can learn
 /// how far each one searches, and next to it: the way to another cache line and back costs more than the search.
-pub(super) fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
+fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
+    search(c, [x, r], |c, op, at| c.alu_store_imm(op, Size::Q, &at, n))
+}
+
+/// The same for as many cells as X says; S is the top frame, and lost.
+pub(super) fn far_of_many(c: &mut Asm, [s, x, r]: [Reg; 3]) -> u64 {
+    search(c, [s, r], |c, op, at| c.alu_store(op, Size::Q, &at, x))
+}
+
+/// Searches from a frame down; `change` emits what adds to a word or subtracts.
+fn search(c: &mut Asm, [frame, r]: [Reg; 2], change: impl Fn(&mut Asm, Alu, Mem)) -> u64 {
     c.op_reg(Size::D, &[0x85], r, r); // test r, r
     let zero = c.jcc_later(cc::E);
-    c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, FAR - FRAME), n);
+    change(c, Alu::Add, Mem::base(frame, FAR - FRAME));
     let next = c.here();
-    c.lea(x, &Mem::base(x, -FRAME));
-    c.alu_store(Alu::Cmp, Size::D, &Mem::base(x, STAMP - FRAME), r);
+    c.lea(frame, &Mem::base(frame, -FRAME));
+    c.alu_store(Alu::Cmp, Size::D, &Mem::base(frame, STAMP - FRAME), r);
     jcc_short_back(c, cc::A, next);
-    c.alu_store_imm(Alu::Sub, Size::Q, &Mem::base(x, FAR - FRAME), n);
+    change(c, Alu::Sub, Mem::base(frame, FAR - FRAME));
     zero
 }
 
-fn size_of_cells(cells: u8) -> Size {
+pub(super) fn size_of_cells(cells: u8) -> Size {
     if cells == 1 { Size::D } else { Size::Q }
 }
 
+/// A read of one cell, or two in one, that may well be a first read; X is the top frame.
+pub(super) fn likely(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Straight {
+    let size = size_of_cells(cells);
+    a.load(size, r, &stamp(s, offset));
+    a.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
+    let known = jcc_short(a, if cells == 1 { cc::AE } else { cc::E });
+    let apart = tell_apart(a, [s, x, r], cells, offset);
+    let counted = count(a, [s, x, r], cells, offset);
+    land_short(a, known);
+    Straight { apart, counted, behind: a.here() }
+}
+
+/// What a read does off its straight path. The jump that is returned is taken where the two stamps differ.
+pub(super) fn unlikely(
+    c: &mut Asm,
+    [s, _, r]: [Reg; 3],
+    offset: i32,
+    first: u64,
+    straight: Straight,
+) -> Option<u64> {
+    let Straight { apart, counted, .. } = straight;
+    land(c, counted.zero);
+    jump_shared(c, [s, r], offset / 4, first, counted.store);
+    let Apart { newer, differ } = apart?;
+    land(c, newer);
+    c.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
+    c.jcc(cc::E, counted.store);
+    Some(differ)
+}
+
 impl Code {
-    /// Reads one cell, or two in one. `likely`: it may well be a first read.
-    pub(super) fn read(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32, likely: bool) {
-        let [s, x, r] = e.scratch;
-        let size = size_of_cells(cells);
+    /// Reads one cell, or two in one. `is_likely`: it may well be a first read.
+    pub(super) fn read(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32, is_likely: bool) {
+        let [s, _, r] = e.scratch;
         let first = self.routine(e, Routine::First(cells));
         let mixed = if cells == 2 { self.routine(e, Routine::Mixed) } else { 0 };
         self.hold_x(e);
+        let straight = if is_likely {
+            self.held.r = false;
+            likely(e.hot, e.scratch, cells, offset)
+        } else {
+            self.read_aside(e, cells, offset)
+        };
+        let behind = straight.behind;
+        let c = &mut *e.cold;
+        if let Some(differ) = unlikely(c, e.scratch, offset, first, straight) {
+            land(c, differ);
+            jump_shared(c, [s, r], offset / 4, mixed, behind);
+        }
+    }
+
+    /// The straight path compares stamps alone, and counts out of line.
+    fn read_aside(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32) -> Straight {
+        let [s, x, r] = e.scratch;
+        let size = size_of_cells(cells);
         if self.in_loop {
             e.hot.alu_store(Alu::Cmp, size, &stamp(s, offset), x);
         } else {
@@ -76,40 +140,21 @@ impl Code {
             e.hot.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
             self.held.r = false;
         }
-        let (known, counts) = if cells == 1 { (cc::AE, cc::B) } else { (cc::E, cc::NE) };
-        let (apart, counted, behind);
-        if likely {
-            let known = jcc_short(e.hot, known);
-            apart = tell_apart(e.hot, e.scratch, cells, offset);
-            counted = count(e.hot, e.scratch, cells, offset);
-            land_short(e.hot, known);
-            behind = e.hot.here();
-        } else {
-            let cold = e.cold.here();
-            e.hot.jcc(counts, cold);
-            let to = e.hot.here();
-            let c = &mut *e.cold;
-            if self.in_loop {
-                c.load(size, r, &stamp(s, offset));
-                c.load(Size::Q, x, &Mem::gs(gs::SSP));
-            }
-            apart = tell_apart(c, e.scratch, cells, offset);
-            counted = count(c, e.scratch, cells, offset);
-            behind = c.here();
-            if self.in_loop {
-                self.hold_again(c, e.scratch);
-            }
-            c.jmp(to);
-        }
+        let cold = e.cold.here();
+        e.hot.jcc(if cells == 1 { cc::B } else { cc::NE }, cold);
+        let to = e.hot.here();
         let c = &mut *e.cold;
-        land(c, counted.zero);
-        jump_shared(c, [s, r], offset / 4, first, counted.store);
-        if let Some(Apart { newer, differ }) = apart {
-            land(c, newer);
-            c.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
-            c.jcc(cc::E, counted.store);
-            land(c, differ);
-            jump_shared(c, [s, r], offset / 4, mixed, behind);
+        if self.in_loop {
+            c.load(size, r, &stamp(s, offset));
+            c.load(Size::Q, x, &Mem::gs(gs::SSP));
         }
+        let apart = tell_apart(c, e.scratch, cells, offset);
+        let counted = count(c, e.scratch, cells, offset);
+        let behind = c.here();
+        if self.in_loop {
+            self.hold_again(c, e.scratch);
+        }
+        c.jmp(to);
+        Straight { apart, counted, behind }
     }
 }
