@@ -161,11 +161,12 @@ impl<C: Client> Engine<C> {
     pub(crate) fn mapped(&self, at: u64) -> Option<(u32, Mapped)> {
         let id = self.cache.block_at(at)?;
         let b = &self.blocks.list[id as usize];
-        let offset = at.checked_sub(b.base)?;
-        if at > b.hot_end {
-            return None;
-        }
-        self.maps.walk(b.map, b.pc).find(|(o, _)| *o == offset).map(|(_, m)| (id, m))
+        let hot = (b.base..=b.hot_end).contains(&at);
+        let known = hot.then(|| self.maps.walk(b.map, b.pc).find(|(o, _)| *o == at - b.base)).flatten();
+        // Where a block is entered that lends registers, nothing has been lent yet. That place may lie in the cold
+        // stream, which has no map.
+        let entered = || (at == b.entry).then(|| Mapped::entry(b.pc));
+        known.map(|(_, m)| m).or_else(entered).map(|m| (id, m))
     }
 
     /// Jumping to `pc` faults: queue a SIGSEGV and let `leave` deliver it there.
