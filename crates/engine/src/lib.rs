@@ -48,6 +48,7 @@ pub mod pages;
 mod prefault;
 mod processor;
 pub mod region;
+mod respite;
 mod returns;
 mod sigcall;
 pub mod signal;
