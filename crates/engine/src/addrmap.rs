@@ -62,6 +62,13 @@ pub struct Mapped {
     pub noted: bool,
 }
 
+impl Mapped {
+    /// At the entry of a block of code at `pc`: nothing of it has been executed, and nothing counted.
+    pub fn entry(pc: u64) -> Mapped {
+        Mapped { pc, index: 0, point: Point::Before, reg: 0, borrowed: false, noted: false }
+    }
+}
+
 /// Words that fit before the pool has to move: address space only, see `block.rs`.
 const WORDS_RESERVED: usize = if cfg!(test) { 0 } else { 1 << 25 };
 

@@ -15,7 +15,7 @@ use crate::engine::{Engine, Shared};
 use crate::kernel::{UContext, sa, sig};
 use crate::state::ThreadState;
 use crate::sys::{self, nr};
-use crate::{bug, signal, thread};
+use crate::{bug, respite, signal, thread};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// What is going on: one of the constants below.
@@ -62,6 +62,7 @@ impl<C: Client> Engine<C> {
             signal::raise_again(st, queued, &info);
         }
         st.pend = 0;
+        respite::stop(st);
         uc.rflags &= !0x100;
         uc.stack = st.signals.altstack;
         uc.mask = st.signals.mask;

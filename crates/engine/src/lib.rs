@@ -49,6 +49,7 @@ pub mod pages;
 mod prefault;
 mod processor;
 pub mod region;
+mod respite;
 mod returns;
 mod shared_return;
 mod sigcall;

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::engine::Engine;
 use crate::events::{Events, Thread};
 use crate::kernel::*;
+use crate::respite;
 use crate::signal::{set_kernel_action, set_kernel_mask};
 use crate::state::ThreadState;
 use crate::sys::errno;
@@ -120,7 +121,7 @@ pub(crate) fn sigreturn<C: Client>(st: &mut ThreadState) -> i64 {
         st.signals.altstack = Stack { flags: alt.flags & (SS_DISABLE | SS_AUTODISARM), ..alt };
     }
     st.signals.mask = uc.mask & !sig::UNBLOCKABLE;
-    uc.mask = st.signals.mask & !sig::SYNC;
+    uc.mask = respite::mask_after_handler(st, uc.rip);
     uc.stack = Stack {
         sp: st.this as u64 + crate::state::SIGNAL_STACK_OFFSET,
         flags: 0,

@@ -12,6 +12,8 @@
 //! `rt_sigreturn` works the other way round. Faults of instructions are delivered at once, or, without a handler,
 //! executed again natively, so that the process dies where and how it would have.
 //!
+//! Signals that strike faster than they can be handled here do not stop the program: `respite.rs`.
+//!
 //! SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP are never blocked in the kernel.
 
 use crate::addrmap::{Mapped, Point};
@@ -22,7 +24,7 @@ use crate::events::{Events, SignalEntry, Thread};
 use crate::kernel::*;
 use crate::state::{self, SIGNAL_STACK_BYTES, SIGNAL_STACK_OFFSET, ThreadState, off};
 use crate::sys::{self, nr};
-use crate::{bug, handback, returns, trampoline};
+use crate::{bug, handback, respite, returns, trampoline};
 use core::arch::naked_asm;
 use iced_x86::{Decoder, DecoderOptions};
 
@@ -56,6 +58,8 @@ pub struct ThreadSignals {
     pub wait_mask: u64,
     /// Cache address behind that call, 0 when none is being made.
     pub wait_site: u64,
+    /// Time for the program between signals.
+    pub respite: respite::Respite,
     /// A vfork child's own handlers.
     pub own_actions: *mut Actions,
 }
@@ -139,9 +143,11 @@ impl<C: Client> Engine<C> {
 
     /// What the kernel is told for a signal that the program handles.
     pub(crate) fn master_action(&self, app: &SigAction) -> SigAction {
+        // Signals of our own must not show where the program handles none (see `respite.rs`, `handback.rs`).
+        let own = if app.handler <= SIG_IGN { sa::RESTART } else { 0 };
         SigAction {
             handler: enter_master as *const () as u64,
-            flags: sa::SIGINFO | sa::ONSTACK | sa::RESTORER | app.flags & sa::KERNEL,
+            flags: sa::SIGINFO | sa::ONSTACK | sa::RESTORER | own | app.flags & sa::KERNEL,
             restorer: restorer as *const () as u64,
             mask: !sig::SYNC,
         }
@@ -161,11 +167,12 @@ impl<C: Client> Engine<C> {
     pub(crate) fn mapped(&self, at: u64) -> Option<(u32, Mapped)> {
         let id = self.cache.block_at(at)?;
         let b = &self.blocks.list[id as usize];
-        let offset = at.checked_sub(b.base)?;
-        if at > b.hot_end {
-            return None;
-        }
-        self.maps.walk(b.map, b.pc).find(|(o, _)| *o == offset).map(|(_, m)| (id, m))
+        let hot = (b.base..=b.hot_end).contains(&at);
+        let known = hot.then(|| self.maps.walk(b.map, b.pc).find(|(o, _)| *o == at - b.base)).flatten();
+        // Where a block is entered that lends registers, nothing has been lent yet. That place may lie in the cold
+        // stream, which has no map.
+        let entered = || (at == b.entry).then(|| Mapped::entry(b.pc));
+        known.map(|(_, m)| m).or_else(entered).map(|m| (id, m))
     }
 
     /// Jumping to `pc` faults: queue a SIGSEGV and let `leave` deliver it there.
@@ -238,6 +245,9 @@ impl<C: Client> Engine<C> {
         let mask = st.signals.mask;
         let action = self.actions(st).0[s as usize];
         let forced = info.code > 0 && sig::SYNC & sig::bit(s) != 0;
+        if !forced {
+            respite::struck(st, &info, pc);
+        }
         let dies =
             action.handler == SIG_DFL || forced && (action.handler == SIG_IGN || mask & sig::bit(s) != 0);
         if dies {
@@ -546,6 +556,14 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
     } else if s == sig::TRAP && info.code == SI_TKILL && handback::is_gathering() {
         st.leaving.called = true;
         pend(shared, st, uc, in_engine);
+    } else if respite::is_over(st, s, info) {
+        // (Inside the engine it is not the time for it: it comes again.)
+        if !in_engine {
+            respite::end(st, uc);
+            if st.pend != 0 {
+                shared.lock.lock().as_of(st.generation, |e| e.deliver_in_cache(st, uc));
+            }
+        }
     } else if st.signals.queued != 0 {
         // A second one got past the mask: the program's mask was restored just after the first was queued, or it is
         // one of the synchronous signals, sent by a process. The kernel keeps it for us, blocked this time.

@@ -48,6 +48,9 @@ pub mod nr {
     pub const FUTEX: u64 = 202;
     pub const TGKILL: u64 = 234;
     pub const CLOCK_GETTIME: u64 = 228;
+    pub const TIMER_CREATE: u64 = 222;
+    pub const TIMER_SETTIME: u64 = 223;
+    pub const TIMER_DELETE: u64 = 226;
     pub const EXIT_GROUP: u64 = 231;
     pub const OPENAT: u64 = 257;
     pub const PSELECT6: u64 = 270;

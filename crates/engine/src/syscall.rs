@@ -31,7 +31,7 @@ use crate::state::{ThreadState, off};
 use crate::superblock::Insn;
 use crate::sys::{self, errno, mm, nr};
 use crate::translate::{Streams, hash_bytes};
-use crate::{pages, sigcall, signal, thread};
+use crate::{pages, respite, sigcall, signal, thread};
 use core::sync::atomic::{AtomicU64, Ordering};
 use wire::boot::flags;
 
@@ -138,6 +138,10 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         let mut e = shared.lock.lock();
         (e.exit_of(st), e.events().syscalls)
     };
+    let wait = if waits(n) { wait_mask(n, a) } else { None };
+    if let Some(mask) = wait {
+        respite::before_wait(st, mask);
+    }
     if st.pend != 0 {
         // A signal first; the call is made again after it.
         st.resume = site.stub;
@@ -153,9 +157,9 @@ pub(crate) fn hooked<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState
         nr::MMAP | nr::MPROTECT | nr::MUNMAP | nr::MREMAP | nr::PKEY_MPROTECT | nr::MADVISE => {
             shared.lock.lock().memory_call(n, a)
         }
-        nr::RT_SIGSUSPEND | nr::PPOLL | nr::PSELECT6 | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
+        _ if waits(n) => {
             // Made from the cache, so that a signal interrupts it as any other; only its mask is noted.
-            if let Some(mask) = wait_mask(n, a) {
+            if let Some(mask) = wait {
                 st.signals.wait_mask = mask & !sig::UNBLOCKABLE;
                 st.signals.wait_site = site.stub + GO_OFFSET + 2;
             }
@@ -211,7 +215,12 @@ pub(crate) fn tell_after<C: Client>(st: &mut ThreadState) {
     C::after_syscall(&mut Thread::new(st, 0), n, &a, result);
 }
 
-/// The mask that a call waits with, if it has one.
+/// Does a call wait with a mask of its own?
+fn waits(n: u64) -> bool {
+    matches!(n, nr::RT_SIGSUSPEND | nr::PPOLL | nr::PSELECT6 | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2)
+}
+
+/// The mask that such a call waits with, if it has one.
 fn wait_mask(n: u64, a: [u64; 6]) -> Option<u64> {
     let at = match n {
         nr::RT_SIGSUSPEND => a[0],
@@ -303,6 +312,7 @@ fn getppid<C: Client>(shared: &Shared<C>) -> i64 {
 fn exec<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]) -> i64 {
     let mut ignored = 0u64;
     let follow;
+    respite::stop(st);
     {
         let mut e = shared.lock.lock();
         follow = Follow::new(&e.boot);

@@ -9,7 +9,7 @@ use crate::generation::forget_returns;
 use crate::kernel::{SS_DISABLE, sig};
 use crate::state::{CLIENT_AREA_BYTES, CLIENT_AREA_OFFSET, ENGINE_STACK_TOP, ThreadState, off};
 use crate::sys::{self, mm, nr};
-use crate::{appmem, heap, signal, trampoline};
+use crate::{appmem, heap, respite, signal, trampoline};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use wire::slab;
@@ -263,7 +263,8 @@ fn fork<C: Client>(shared: &Shared<C>, st: &mut ThreadState, n: u64, a: [u64; 6]
     if child.stack != 0 {
         st.gpr[4] = child.stack;
     }
-    // A signal that was queued meanwhile is the parent's.
+    // A signal that was queued meanwhile is the parent's, and so is a timer.
+    respite::forget(st);
     st.signals.queued = 0;
     st.pend = 0;
     st.tid = sys::gettid();
@@ -313,6 +314,7 @@ impl<C: Client> Engine<C> {
 
 /// `exit`: the thread ends; its slab may be taken the moment the lock opens, so nothing of it is used then.
 pub(crate) fn exit<C: Client>(shared: &'static Shared<C>, st: &mut ThreadState, a: [u64; 6]) -> ! {
+    respite::stop(st);
     signal::block_all();
     if !st.signals.vfork_child {
         let mut e = shared.lock.lock();

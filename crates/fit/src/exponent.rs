@@ -38,6 +38,12 @@ impl Exponent {
         Exponent { interval, ..better }
     }
 
+    /// `value`, with an interval that reaches as far as this one.
+    pub fn reaching(self, value: f64) -> Exponent {
+        let [low, high] = self.interval;
+        Exponent { value, interval: [low.min(value), high.max(value)], ..self }
+    }
+
     /// Slope of the log cost by the log size: the exponent where nothing grows.
     pub fn slope(points: &Points, (from, to): (usize, usize)) -> Exponent {
         let (x, y, u) = (&points.ln_n[from..to], &points.ln_y[from..to], &points.u[from..to]);

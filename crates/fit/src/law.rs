@@ -48,8 +48,13 @@ pub(crate) struct Law {
 impl Law {
     /// `None` where nothing fits.
     pub fn of(points: &Points, scratch: &mut Scratch) -> Option<Law> {
+        Law::without(points, &[], scratch)
+    }
+
+    /// The most probable law that does not end in one of the classes `refused`.
+    pub fn without(points: &Points, refused: &[Class], scratch: &mut Scratch) -> Option<Law> {
         let range = (0, points.len());
-        Some(resolve(points, range, Selection::of(points, range, scratch)?, DEPTH, scratch))
+        resolve(points, range, refused, Selection::of(points, range, scratch)?, DEPTH, scratch)
     }
 
     /// The regime that decides what happens on larger inputs.
@@ -66,10 +71,11 @@ pub(crate) fn same(a: Class, b: Class) -> bool {
 fn resolve(
     points: &Points,
     range: (usize, usize),
+    refused: &[Class],
     whole: Selection,
     depth: usize,
     scratch: &mut Scratch,
-) -> Law {
+) -> Option<Law> {
     let mut breaks = breaks(points, range, &whole.candidates[0].solved, scratch);
     let hypotheses = Hypotheses::new(&whole, &breaks);
     let waves = |choice: Hypothesis| {
@@ -84,7 +90,7 @@ fn resolve(
     // Residuals that follow each other in waves are the misfit of a curve, not noise, and must not be counted
     // as often as they occur.
     let temper = |correlation: f64| ((1.0 - correlation) / (1.0 + correlation)).clamp(0.1, 1.0);
-    let choice = hypotheses.best(temper(waves(hypotheses.best(1.0))));
+    let choice = hypotheses.best(temper(waves(hypotheses.best(1.0, refused)?)), refused)?;
     let correlation = waves(choice);
     let temper = temper(correlation);
     let law = |regimes: Vec<Regime>, exponent: Option<Exponent>| Law {
@@ -94,7 +100,7 @@ fn resolve(
         correlation,
         exponent,
     };
-    match choice.place {
+    Some(match choice.place {
         Place::Whole(i) => law(vec![Regime::of(range, &whole.candidates[i])], whole.exponent),
         Place::Onset(i) => {
             let onset = &breaks.onsets[i];
@@ -108,23 +114,23 @@ fn resolve(
             let mut last = law(vec![Regime::of(right, &jump.right.candidates[i])], jump.right.exponent);
             if depth == 0 {
                 last.regimes.insert(0, Regime::of(left, &jump.left.candidates[0]));
-                return last;
+                return Some(last);
             }
-            let inner = resolve(points, right, jump.right, depth - 1, scratch);
-            if inner.regimes.len() > 1 {
+            let inner = resolve(points, right, refused, jump.right, depth - 1, scratch);
+            if let Some(inner) = inner.filter(|inner| inner.regimes.len() > 1) {
                 last = Law { shape: last.shape * inner.shape, ..inner };
             }
-            let mut regimes = resolve(points, left, jump.left, depth - 1, scratch).regimes;
+            let mut regimes = resolve(points, left, &[], jump.left, depth - 1, scratch)?.regimes;
             if let ([before], [after]) = (regimes.as_slice(), last.regimes.as_mut_slice())
                 && after.covers(points, before)
             {
                 after.range.0 = range.0;
-                return last;
+                return Some(last);
             }
             regimes.append(&mut last.regimes);
             Law { regimes, ..last }
         }
-    }
+    })
 }
 
 impl Regime {
@@ -213,17 +219,19 @@ impl Hypotheses {
         Hypotheses(all)
     }
 
-    fn best(&self, temper: f64) -> Hypothesis {
-        let mass = |matching: &dyn Fn(&Hypothesis) -> bool| self.mass(matching, temper);
+    /// The best one whose class is not refused.
+    fn best(&self, temper: f64, refused: &[Class]) -> Option<Hypothesis> {
+        let allowed = |h: &Hypothesis| !refused.iter().any(|class| same(*class, h.class));
+        let mass = |matching: &dyn Fn(&Hypothesis) -> bool| self.mass(|h| allowed(h) && matching(h), temper);
         let broken = mass(&|h| h.broken()) > mass(&|h| !h.broken());
-        let mut best = (f64::NEG_INFINITY, self.0[0]);
-        for h in self.0.iter().filter(|h| h.broken() == broken) {
+        let mut best = (f64::NEG_INFINITY, *self.0.iter().find(|h| allowed(h))?);
+        for h in self.0.iter().filter(|h| allowed(h) && h.broken() == broken) {
             let total = mass(&|other| other.broken() == broken && same(other.class, h.class));
             if total > best.0 || total == best.0 && h.weight > best.1.weight {
                 best = (total, *h);
             }
         }
-        best.1
+        Some(best.1)
     }
 
     fn mass(&self, matching: impl Fn(&Hypothesis) -> bool, temper: f64) -> f64 {

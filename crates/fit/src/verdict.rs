@@ -33,6 +33,15 @@ const EXPLAINED_MIN: f64 = 0.8;
 const WAVES_MAX: f64 = 0.5;
 /// How far the power of a class may move when the largest size is left out.
 const HOLDS_POWER: f64 = 0.3;
+/// How far an exponent, with its interval, may be from those that a class shows: half of the distance between named
+/// powers.
+const AGREES: f64 = 0.25;
+/// Classes that are refused, one after the other, because the exponent contradicts them.
+const REFUSED_MAX: usize = 4;
+/// Probability below which a class is not named in place of one that was refused.
+const BELIEVED: f64 = 0.05;
+/// Share of the cost from which on a cost that set in is looked at alone.
+const ONSET_VISIBLE: f64 = 0.2;
 /// Exponent, with its interval below zero, from which on the cost falls.
 const FALLING: f64 = -0.1;
 
@@ -52,31 +61,78 @@ pub fn fit(samples: &[Sample]) -> Fit {
         return unknown(range, &format!("range too narrow: sizes from {low} to {high} are nearly the same"));
     }
     let scratch = &mut Scratch::new();
-    let Some(mut law) = Law::of(&points, scratch) else {
-        return unknown(range, "no growth class fits");
+    let (law, mut fit, refusal) = match agreeing(samples, &points, range, scratch) {
+        Ok(found) => found,
+        Err(unknown) => return *unknown,
     };
-    if let Some(exponent) = leading_exponent(samples, &points, &law, scratch) {
-        law.exponent = Some(exponent);
+    let mut doubt = refusal.or_else(|| doubt(&points, &law, &fit));
+    if let Some(power) = without_largest(samples, &law, scratch) {
+        let [low, high] = fit.exponent_ci;
+        fit.exponent_ci = [low.min(power), high.max(power)];
+        doubt = doubt.or_else(|| Some("the class rests on the largest size alone".to_string()));
     }
-    let mut fit = describe(&points, &law, range);
-    match objection(&points, &law, &fit) {
-        Some(reason) => {
-            // The class is taken back; exponent and scatter are facts about the data and stay.
-            let Fit { exponent, exponent_ci, spread, .. } = fit;
-            Fit { exponent, exponent_ci, spread, ..unknown(range, &reason) }
+    fit.reason = doubt.unwrap_or_default();
+    fit.verdict = if fit.reason.is_empty() { Verdict::Confident } else { Verdict::Tentative };
+    fit
+}
+
+/// The most probable law whose class its own exponent does not contradict, and why better ones were refused. `Err`:
+/// no class can be named.
+fn agreeing(
+    samples: &[Sample],
+    points: &Points,
+    range: [f64; 2],
+    scratch: &mut Scratch,
+) -> Result<(Law, Fit, Option<String>), Box<Fit>> {
+    let mut refused: Vec<Class> = Vec::new();
+    let mut best: Option<(Fit, String)> = None;
+    while refused.len() < REFUSED_MAX {
+        let Some(mut law) = Law::without(points, &refused, scratch) else { break };
+        if let Some(exponent) = leading_exponent(samples, points, &law, scratch) {
+            law.exponent = Some(exponent);
         }
-        None => {
-            let mut doubt = doubt(&points, &law, &fit);
-            if let Some(power) = without_largest(samples, &law, scratch) {
-                let [low, high] = fit.exponent_ci;
-                fit.exponent_ci = [low.min(power), high.max(power)];
-                doubt = doubt.or_else(|| Some("the class rests on the largest size alone".to_string()));
-            }
-            fit.reason = doubt.unwrap_or_default();
-            fit.verdict = if fit.reason.is_empty() { Verdict::Confident } else { Verdict::Tentative };
-            fit
+        let fit = describe(points, &law, range);
+        let class = law.last().class;
+        if best.is_some() && fit.confidence < BELIEVED {
+            break;
         }
+        if let Some(reason) = objection(points, &law, &fit) {
+            return Err(Box::new(take_back(&fit, &reason)));
+        }
+        if agrees(points, &law, &fit) {
+            return Ok((law, fit, best.map(|(_, reason)| reason)));
+        }
+        refused.push(class);
+        best.get_or_insert_with(|| {
+            let reason =
+                format!("{class} explains the data best, but the cost grows as n^{:.2}", fit.exponent);
+            (fit, reason)
+        });
     }
+    Err(Box::new(match best {
+        Some((fit, reason)) => take_back(&fit, &reason),
+        None => unknown(range, "no growth class fits"),
+    }))
+}
+
+/// Whether the exponent of a fit is one that its class shows at the sizes of the last regime. A logarithm is a power
+/// that falls with the size.
+fn agrees(points: &Points, law: &Law, fit: &Fit) -> bool {
+    let last = law.last();
+    let low = last.class.power();
+    let logarithm = matches!(last.class, Class::Log | Class::NLogN | Class::N2LogN);
+    let small = points.n[last.range.0].max(std::f64::consts::E);
+    let high = if logarithm { low + 1.0 / small.ln() } else { low };
+    let apart = |value: f64| (low - value).max(value - high);
+    let [least, most] = fit.exponent_ci;
+    let inside = least <= high && most >= low;
+    last.class == Class::Exponential || inside || apart(fit.exponent) <= AGREES
+}
+
+/// The class is taken back; exponent and scatter are facts about the data and stay.
+fn take_back(fit: &Fit, reason: &str) -> Fit {
+    let Fit { exponent, exponent_ci, spread, range, .. } = *fit;
+    Fit { exponent, exponent_ci, spread, ..unknown(range, reason) }
 }
 
 fn unknown(range: [f64; 2], reason: &str) -> Fit {
@@ -116,7 +172,8 @@ fn describe(points: &Points, law: &Law, range: [f64; 2]) -> Fit {
 }
 
 /// The exponent of what leads in the last regime, where the curve has more to it than a constant and one term: a
-/// plain power law would be bent by the terms of lower order, or by the part of the size that is no data.
+/// plain power law would be bent by the terms of lower order, by the part of the size that is no data, or by what was
+/// there before a cost set in.
 fn leading_exponent(
     samples: &[Sample],
     points: &Points,
@@ -125,22 +182,37 @@ fn leading_exponent(
 ) -> Option<Exponent> {
     let last = law.last();
     let (leading, lower) = last.terms.split_last()?;
+    let onset = law.regimes.len() > 1 && leading.shift > 0.0;
     let plain = lower.len() < 2 && leading.shift == 0.0;
-    if plain || matches!(last.class, Class::Constant | Class::Exponential) || law.regimes.len() > 1 {
+    let whole = || law.exponent.map(|whole| whole.reaching(last.class.power()));
+    if matches!(last.class, Class::Constant | Class::Exponential) {
+        return None;
+    }
+    if points.distinct_in(last.range.0, last.range.1) < SIZES_MIN {
+        return whole();
+    }
+    if plain {
         return None;
     }
     let from = points.n[last.range.0];
+    // Right behind an onset, what is left of the cost is noise.
+    let visible =
+        |n: f64| !onset || leading.at(n) > ONSET_VISIBLE * last.terms.iter().map(|t| t.at(n)).sum::<f64>();
     let alone: Vec<Sample> = samples
         .iter()
-        .filter(|s| s.n >= from && s.n > leading.shift)
+        .filter(|s| s.n >= from && s.n > leading.shift && visible(s.n))
         .map(|s| Sample {
             n: s.n - leading.shift,
             y: s.y - lower.iter().map(|t| t.at(s.n)).sum::<f64>(),
             ..*s
         })
         .collect();
-    let alone = Points::new(&alone).filter(|points| points.distinct >= SIZES_MIN)?;
-    select::exponent(&alone, (0, alone.len()), scratch)
+    match Points::new(&alone).filter(|points| points.distinct >= SIZES_MIN) {
+        Some(alone) => select::exponent(&alone, (0, alone.len()), scratch),
+        // Too little of it to look at: the exponent of the whole is not that of what was added.
+        None if onset => whole(),
+        None => None,
+    }
 }
 
 fn piece(points: &Points, regime: &Regime) -> Piece {

@@ -38,12 +38,21 @@ fn curve() -> impl Strategy<Value = Vec<Sample>> {
     })
 }
 
+/// A class and its exponent do not contradict each other. (Logarithms are steep at the smallest sizes.)
+fn agrees(fit: &Fit) {
+    let Some(class) = fit.class.filter(|&class| class != Class::Exponential) else { return };
+    let log = matches!(class, Class::Log | Class::NLogN | Class::N2LogN);
+    let (low, high) = (class.power() - 0.25, class.power() + 0.25 + f64::from(log));
+    assert!(fit.exponent_ci[0] <= high && fit.exponent_ci[1] >= low, "{fit:?}");
+}
+
 fn check_sane(fit: &Fit) {
     assert_eq!(fit.class.is_none(), fit.verdict == Verdict::Unknown, "{fit:?}");
     assert_eq!(fit.reason.is_empty(), fit.verdict == Verdict::Confident, "{fit:?}");
     assert_eq!(fit.formula.is_empty(), fit.class.is_none(), "{fit:?}");
     assert!((0.0..=1.0).contains(&fit.confidence), "{fit:?}");
     assert!(fit.exponent_ci[0] <= fit.exponent && fit.exponent <= fit.exponent_ci[1], "{fit:?}");
+    agrees(fit);
     assert!(fit.spread >= 0.0 && fit.coefficients.iter().all(|c| c.is_finite()), "{fit:?}");
     assert!(!fit.formula.contains("+ -") && !fit.formula.contains("NaN"), "{fit:?}");
     assert_ne!(fit.pieces.len(), 1, "{fit:?}");

@@ -5,6 +5,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::farsight::Folder;
+
 /// Prints `ready`, then a line for each signal; ends after SIGTERM. `perl` is one process: nothing else gets the signal.
 const LISTENER: &str = r#"
     $| = 1;
@@ -150,4 +152,19 @@ fn what_cannot_be_run_is_said_before_it_runs() {
     folder.run(&["count", "-q", "-o", "/dev/null", "--", "./mine"]).exits(4);
     script("dull", "data", 0o644);
     folder.run(&["count", "-o", "/dev/null", "--", "./dull"]).exits(66).says(&["Permission denied"]);
+}
+
+/// A program that has a signal waiting whenever a handler returns gets on all the same. (Without the rule of
+/// `engine/src/respite.rs` it never ends; how fast it is here does not matter.)
+#[test]
+fn a_program_gets_on_under_timers_that_strike_faster_than_they_are_handled() {
+    let folder = Folder::new();
+    let program = folder.path("storm");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/storm.c");
+    let gcc = Command::new("gcc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
+    assert!(gcc.expect("gcc starts").success());
+    for mode in ["count", "growth"] {
+        let ended = folder.run(&[mode, "-q", "--no-summary", "-o", "/dev/null", "--", "./storm"]).exits(0);
+        assert_eq!(ended.stdout, "bad 0\n", "{mode}");
+    }
 }
