@@ -178,6 +178,11 @@ impl AddressMaps {
         })
     }
 
+    /// Has the run that starts at `run` no points?
+    pub fn is_empty(&self, run: u32) -> bool {
+        self.pool.get(run as usize).is_none_or(|w| *w == u32::MAX)
+    }
+
     /// Walks the run that starts at `run`, for a block at `pc`.
     pub fn walk(&self, run: u32, pc: u64) -> Walk<'_> {
         Walk { words: &self.pool[run as usize..], pc, index: 0 }

@@ -14,6 +14,9 @@
 //!
 //! Signals that strike faster than they can be handled here do not stop the program: `respite.rs`.
 //!
+//! Where the program has set the alignment check, an access of a client's code that a program's access straddling cells
+//! made odd would fault: the rest of that code runs step by step without the check, up to the program's own access.
+//!
 //! SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP are never blocked in the kernel.
 
 use crate::addrmap::{Mapped, Point};
@@ -29,6 +32,7 @@ use core::arch::naked_asm;
 use iced_x86::{Decoder, DecoderOptions};
 
 const TRAP_FLAG: u64 = 0x100;
+const ALIGNMENT_CHECK: u64 = 0x4_0000;
 const TRAP_TRACE: i32 = 2;
 const SI_TKILL: i32 = -6;
 const HANDLER_CLEARS: u64 = 0x400 | TRAP_FLAG | 0x1_0000;
@@ -58,6 +62,8 @@ pub struct ThreadSignals {
     pub wait_mask: u64,
     /// Cache address behind that call, 0 when none is being made.
     pub wait_site: u64,
+    /// The program's alignment check is off until the next point.
+    pub unaligned: bool,
     /// Time for the program between signals.
     pub respite: respite::Respite,
     /// A vfork child's own handlers.
@@ -171,7 +177,8 @@ impl<C: Client> Engine<C> {
         let known = hot.then(|| self.maps.walk(b.map, b.pc).find(|(o, _)| *o == at - b.base)).flatten();
         // Where a block is entered that lends registers, nothing has been lent yet. That place may lie in the cold
         // stream, which has no map.
-        let entered = || (at == b.entry).then(|| Mapped::entry(b.pc));
+        // (Behind an entrance, a call is still to be noted.)
+        let entered = || (at == b.entry && !self.maps.is_empty(b.map)).then(|| Mapped::entry(b.pc));
         known.map(|(_, m)| m).or_else(entered).map(|m| (id, m))
     }
 
@@ -487,6 +494,11 @@ impl<C: Client> Engine<C> {
     /// A fault of an instruction in the cache.
     fn fault(&mut self, st: &mut ThreadState, s: u32, info: &SigInfo, uc: &mut UContext) {
         let Some((id, m)) = self.mapped(uc.rip) else {
+            if s == sig::BUS && C::EVENTS.inline() && uc.rflags & ALIGNMENT_CHECK != 0 {
+                st.signals.unaligned = true;
+                uc.rflags = uc.rflags & !ALIGNMENT_CHECK | TRAP_FLAG;
+                return;
+            }
             bug::report(b"a fault at an unmapped place in the cache", uc.cr2, uc.rip);
         };
         let (at, rcx) = (uc.rip, uc.gpr(gpr::RCX));
@@ -501,6 +513,24 @@ impl<C: Client> Engine<C> {
         st.signals.info = info;
         st.signals.leave_block = false;
         self.deliver(st, uc);
+    }
+}
+
+impl<C: Client> Engine<C> {
+    /// A step without the program's alignment check has ended: the check comes back where its own instruction is next.
+    fn realign(&mut self, st: &mut ThreadState, uc: &mut UContext) {
+        if self.mapped(uc.rip).is_none() {
+            uc.rflags |= TRAP_FLAG;
+            return;
+        }
+        st.signals.unaligned = false;
+        uc.rflags |= ALIGNMENT_CHECK;
+        if !st.signals.stepping {
+            uc.rflags &= !TRAP_FLAG;
+        }
+        if st.signals.queued != 0 || st.leaving.called {
+            self.deliver_in_cache(st, uc);
+        }
     }
 }
 
@@ -538,7 +568,9 @@ pub(crate) unsafe extern "C" fn master<C: Client>(s: i32, info: *mut SigInfo, uc
         engine_fault(shared, st, s, info, uc);
     } else if sync {
         let waits = st.signals.queued != 0 || st.signals.leave_block || st.leaving.called;
-        if s == sig::TRAP && waits && uc.rflags & TRAP_FLAG != 0 {
+        if s == sig::TRAP && st.signals.unaligned && uc.rflags & TRAP_FLAG != 0 {
+            shared.lock.lock().as_of(st.generation, |e| e.realign(st, uc));
+        } else if s == sig::TRAP && waits && uc.rflags & TRAP_FLAG != 0 {
             uc.rflags &= !TRAP_FLAG;
             shared.lock.lock().as_of(st.generation, |e| e.deliver_in_cache(st, uc));
         } else if s == sig::TRAP && info.code == TRAP_TRACE {
@@ -616,7 +648,7 @@ fn engine_fault<C: Client>(
         return;
     }
     if s == sig::TRAP && uc.rflags & TRAP_FLAG != 0 {
-        if st.signals.stepping && st.signals.queued == 0 && !st.leaving.called {
+        if (st.signals.stepping || st.signals.unaligned) && st.signals.queued == 0 && !st.leaving.called {
             return;
         }
         // Single-stepped into the engine: it will look at the pending word when it leaves.
