@@ -256,7 +256,8 @@ fn translate_for<C: Client>(shared: &Shared<C>, st: &mut ThreadState, reason: u3
         }
         e.renew(st);
         if reason == Reason::Cached as u32 {
-            reason = Reason::Call as u32; // the site is of no use any more
+            // The site is of no use any more.
+            reason = if e.events().calls { Reason::Call } else { Reason::Indirect } as u32;
         }
     }
     match reason {
