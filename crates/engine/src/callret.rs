@@ -122,7 +122,7 @@ impl<C: Client> Engine<C> {
         self.landing(s, ret);
     }
 
-    /// Where returns to `ret` arrive: r11 spilled, the program's return address on top of the stack.
+    /// Where returns to `ret` arrive: r11 spilled (or lent), the program's return address on top of the stack.
     fn landing(&mut self, s: &mut Streams, ret: u64) {
         let miss = self.cache.arena(s.arena).to_return_miss;
         if self.returns_kill_flags() {
@@ -148,7 +148,9 @@ impl<C: Client> Engine<C> {
             s.hot.load_gs(reg::RCX, off::SPILL_X);
         }
         s.hot.drop_stack(8);
-        s.hot.load_gs(reg::R11, off::SPILL_T);
+        if self.lent_at_returns() == 0 {
+            s.hot.load_gs(reg::R11, off::SPILL_T);
+        }
     }
 
     /// A return.
@@ -167,10 +169,11 @@ impl<C: Client> Engine<C> {
         }
         s.hot.store_gs(off::SPILL_T, reg::R11);
         self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+        crate::instrument::spill(&mut s.hot, self.lent_at_returns());
         self.emit_return_jump(&mut s.hot);
     }
 
-    /// The end of a return: r11 is in `spill_t`, all other registers are the program's.
+    /// The end of a return: r11 is free, all other registers are the program's but those that are lent at returns.
     pub(crate) fn emit_return_jump(&self, a: &mut Asm) {
         match self.slot_choice() {
             Choice::Wide => {
@@ -422,10 +425,15 @@ impl<C: Client> Engine<C> {
     /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.
     pub(crate) fn emit_return_miss(&mut self) {
         let table = self.low.branches();
+        let lent = self.lent_at_returns();
         let arena = self.cache.arena(0);
         // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
+        if lent != 0 {
+            crate::instrument::unspill(&mut a, lent);
+            a.store_gs(off::SPILL_T, reg::R11);
+        }
         a.bytes(&[0x41, 0x5b]); // pop r11
         a.store_gs(off::SPILL_S, reg::RCX);
         a.table_jump(table);

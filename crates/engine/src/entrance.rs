@@ -28,7 +28,7 @@ use crate::state::ThreadState;
 use crate::translate::{Streams, jmp_exit};
 
 /// Registers that are lent at an entrance whose block lends none.
-const DEFAULT_LENT: [u8; 3] = [reg::R11, 10, 9];
+pub(crate) const DEFAULT_LENT: [u8; 3] = [reg::R11, 10, 9];
 
 impl<C: Client> Engine<C> {
     /// Has the routine at `pc` an entrance? (What only leads to another routine is none.)

@@ -143,6 +143,11 @@ impl<C: Client> Engine<C> {
                 *slot = free.next().unwrap_or(LENT[0]);
                 plan.borrowed |= 1 << *slot;
             }
+        } else if self.plan.hint != 0 && self.plan.hint & (used | !LENT_BITS) == 0 {
+            // Nothing needs them, and nothing needs them back.
+            let plan = &mut self.plan;
+            plan.borrowed = plan.hint;
+            plan.scratch = crate::entrance::scratch_of(plan.hint);
         }
     }
 
@@ -194,6 +199,7 @@ impl<C: Client> Engine<C> {
     pub(crate) fn lent_at_end(&self) -> u16 {
         match self.sb.end {
             End::Jump { .. } | End::Cond { .. } => self.plan.borrowed,
+            End::Call { .. } | End::CallIndirect { .. } => self.lent_at_returns(),
             _ => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! Returns of clients whose code for them is the same everywhere ([`Client::SHARED_RETURNS`]).
 //!
 //! ```text
-//! ret:  mov s, [rsp]       ; the program's fault, if there is one, happens here
+//! ret:  mov s, dword [rsp] ; the program's fault, if there is one, happens here
 //!       jmp shared         ; with the block's registers lent
 //! shared:                  ; once for each choice of lent registers
 //!       ... the client's code ...
@@ -13,13 +13,12 @@
 
 use crate::addrmap::Point;
 use crate::client::Client;
-use crate::edges::{Edge, Site};
+use crate::edges::{Edge, Site, mask_of};
 use crate::emit::reg;
 use crate::engine::Engine;
-use crate::entrance::scratch_of;
-use crate::instrument::unspill;
+use crate::entrance::{DEFAULT_LENT, scratch_of};
+use crate::instrument::{spill, unspill};
 use crate::modrm::{Mem, Size};
-use crate::state::off;
 use crate::superblock::{End, Insn};
 use crate::translate::Streams;
 use alloc::collections::BTreeMap;
@@ -36,11 +35,18 @@ impl<C: Client> Engine<C> {
             && self.returns_kill_flags()
     }
 
+    /// Registers that are lent where returns arrive, as bits: those that most blocks lend. They stay lent from the client's
+    /// code for the return to the block behind the call, and r11 is among them, so that neither end of a return has to
+    /// go through memory for it. The same for a whole run, whatever is looked at: a return may arrive at any landing.
+    pub(crate) fn lent_at_returns(&self) -> u16 {
+        if C::SHARED_RETURNS { mask_of(&DEFAULT_LENT) } else { 0 }
+    }
+
     /// Such a return.
     pub(crate) fn emit_shared_return(&mut self, s: &mut Streams, entry: u64, insn: &Insn) {
         let shared = self.shared_return(s);
         self.maps.add(s.hot.here() - entry, insn.ins.len(), Point::Copy, 0);
-        s.hot.load(Size::Q, self.plan.scratch[0], &Mem::base(reg::RSP, 0));
+        s.hot.load(Size::D, self.plan.scratch[0], &Mem::base(reg::RSP, 0));
         s.hot.jmp(shared);
     }
 
@@ -57,8 +63,9 @@ impl<C: Client> Engine<C> {
             (lent, scratch_of(lent)),
             Site::Shared,
             |e, cold| {
-                unspill(cold, lent);
-                cold.store_gs(off::SPILL_T, reg::R11);
+                let goal = e.lent_at_returns();
+                unspill(cold, lent & !goal);
+                spill(cold, goal & !lent);
                 e.emit_return_jump(cold);
             },
         );

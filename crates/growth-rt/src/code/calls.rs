@@ -25,11 +25,10 @@ impl Code {
     pub fn enter(&mut self, e: &mut Emit<'_>, routine: u32) {
         e.keep_flags();
         self.read_clock(e.hot);
-        let [s, x, _] = e.scratch;
+        let s = e.scratch[0];
         let h = &mut *e.hot;
         h.load(Size::Q, s, &Mem::gs(gs::SSP));
-        h.lea(x, &Mem::base(reg::RSP, 0));
-        h.alu_load(Alu::Cmp, Size::Q, x, &Mem::base(s, SP));
+        h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
         let odd = h.jcc_later(cc::AE);
         self.push(e, routine, odd);
     }
@@ -38,7 +37,7 @@ impl Code {
     pub fn tail(&mut self, e: &mut Emit<'_>, routine: u32) {
         e.keep_flags();
         self.read_clock(e.hot);
-        let [s, x, _] = e.scratch;
+        let s = e.scratch[0];
         let h = &mut *e.hot;
         h.load(Size::Q, s, &Mem::gs(gs::SSP));
         h.alu_load(Alu::Cmp, Size::Q, reg::RSP, &Mem::base(s, SP));
@@ -47,18 +46,17 @@ impl Code {
         // (It leaves the caller's frame in S.)
         self.leave_elsewhere(e);
         land(e.hot, none);
-        e.hot.lea(x, &Mem::base(reg::RSP, 0));
         self.push(e, routine, odd);
     }
 
-    /// Makes a frame above the one in S, for a routine with its return address at X. The jump `odd` leads to the slow
+    /// Makes a frame above the one in S, for a routine whose return address the stack pointer is at. The jump `odd` leads to the slow
     /// path.
     fn push(&mut self, e: &mut Emit<'_>, routine: u32, odd: u64) {
         let [s, x, r] = e.scratch;
         let h = &mut *e.hot;
         let next = |field: i32| Mem::base(s, FRAME + field);
         let mut odd = alloc::vec![odd];
-        h.store(Size::Q, &next(SP), x);
+        h.store(Size::Q, &next(SP), reg::RSP);
         h.load(Size::Q, r, &Mem::gs(gs::COUNTER));
         h.alu_load(Alu::Add, Size::Q, r, &Mem::gs(gs::ONE));
         odd.push(h.jcc_later(cc::C));

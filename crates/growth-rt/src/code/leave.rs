@@ -4,23 +4,21 @@
 //!   cmp  S, cold                ; rare facts, or folded work that ends
 //!   je   rare
 //! plain:
-//!   ...                         ; R: size, X: cost; the caller inherits
-//!   crc32 E, X                  ; E was whose activation it is
-//!   crc32 E, R
-//!   and  E, the table's mask
-//!   cmp  [E+cost], X            ; four times: alike?
+//!   ...                         ; R: whose activation, X: size, then cost; the caller inherits
+//!   crc32 R, X                  ; (last that of the cost: it is known latest)
+//!   and  R, the table's mask
+//!   cmp  [R+cost], X            ; four times: alike?
 //!   jne  miss
 //!   ...
-//!   add  [E+calls], 1
+//!   add  [R+calls], 1
 //!   js   overflow
 //! counted:
-//!   ...                         ; E is the program's again
-//! popped:
 //!   lea  S, [S-frame]
 //!   mov  ssp, S
 //! ```
-//! S is the frame, and the caller's in the end. E is a register of the program's that no scratch register is, and lies in
-//! [`gs::SPARE`] meanwhile. `alike.rs` says how entries make room for each other.
+//! S is the frame, and the caller's in the end; R is the entry. Numbers are fetched again for each use: loads are cheap, and
+//! what a return costs is above all the stores. `alike.rs` says how entries make room for each other, which takes a
+//! register more: one of the program's that lies in [`gs::SPARE`] meanwhile.
 //!
 //! A program may be killed anywhere. So an entry that moves is nowhere for a moment, never in two places.
 
@@ -42,7 +40,6 @@ struct Straight {
     overflow: u64,
     plain: u64,
     counted: u64,
-    popped: u64,
     back: u64,
 }
 
@@ -51,7 +48,7 @@ fn entry(e: Reg, field: i32) -> Mem {
     Mem { gs: true, base: Some(e), index: None, disp: gs::ALIKE + field }
 }
 
-/// The register that is E where these are scratch registers.
+/// A register of the program's where these are scratch registers.
 fn spare(scratch: [Reg; 3]) -> Reg {
     // Those that calls do not preserve and that pass no result: hardly anybody waits for them after a return.
     [6, 7, 8, 9].into_iter().find(|r| !scratch.contains(r)).expect("three registers are not four")
@@ -62,26 +59,39 @@ fn crc32(c: &mut Asm, to: Reg, from: Reg) {
     c.bytes(&[0xf2, 0x48 | (to >> 3) << 2 | from >> 3, 0x0f, 0x38, 0xf1, 0xc0 | (to & 7) << 3 | from & 7]);
 }
 
-/// R becomes the size, X the cost.
-fn numbers(c: &mut Asm, [s, x, r]: [Reg; 3]) {
-    c.load(Size::Q, r, &Mem::base(s, FAR));
-    c.alu_load(Alu::Add, Size::Q, r, &Mem::base(s, OWN));
+/// X becomes the size of the activation whose frame is S.
+fn size(c: &mut Asm, s: Reg, x: Reg) {
+    c.load(Size::Q, x, &Mem::base(s, FAR));
+    c.alu_load(Alu::Add, Size::Q, x, &Mem::base(s, OWN));
+}
+
+/// X becomes its cost.
+fn cost(c: &mut Asm, s: Reg, x: Reg) {
     c.load(Size::Q, x, &Mem::gs(gs::COST));
     c.alu_load(Alu::Sub, Size::Q, x, &Mem::base(s, ENTERED));
 }
 
-/// Looks whether the entry at E has the numbers in R and X; X is lost. The jumps that are returned are taken if not.
-fn compare(c: &mut Asm, [s, x, r]: [Reg; 3], e: Reg) -> [u64; 4] {
-    c.alu_store(Alu::Cmp, Size::Q, &entry(e, COST), x);
-    let cost = c.jcc_later(cc::NE);
-    c.alu_store(Alu::Cmp, Size::Q, &entry(e, N), r);
-    let n = c.jcc_later(cc::NE);
+/// Looks whether the entry at E has its numbers; X is its cost, and lost. The jumps that are returned are taken if not.
+fn compare(c: &mut Asm, s: Reg, x: Reg, e: Reg) -> Vec<u64> {
+    let mut misses = Vec::new();
+    let mut differ = |c: &mut Asm, size: Size, field: i32| {
+        c.alu_store(Alu::Cmp, size, &entry(e, field), x);
+        misses.push(c.jcc_later(cc::NE));
+    };
+    differ(c, Size::Q, COST);
     c.alu_load(Alu::Sub, Size::Q, x, &Mem::base(s, CALLEES));
-    c.alu_store(Alu::Cmp, Size::Q, &entry(e, OWN_COST), x);
-    let own = c.jcc_later(cc::NE);
+    differ(c, Size::Q, OWN_COST);
+    size(c, s, x);
+    differ(c, Size::Q, N);
     c.load(Size::D, x, &Mem::base(s, ROUTINE));
-    c.alu_store(Alu::Cmp, Size::D, &entry(e, KEY), x);
-    [cost, n, own, c.jcc_later(cc::NE)]
+    differ(c, Size::D, KEY);
+    misses
+}
+
+/// The caller inherits what its own callers gain by far first reads; X is lost.
+fn inherit_far(c: &mut Asm, s: Reg, x: Reg) {
+    c.load(Size::Q, x, &Mem::base(s, FAR));
+    c.alu_store(Alu::Add, Size::Q, &Mem::base(s, FAR - FRAME), x);
 }
 
 /// No activation of the routine in `key` is pending any more, unless it was a nested one.
@@ -94,38 +104,34 @@ fn unnest(c: &mut Asm, key: Reg) {
 
 /// The straight path. S is the frame; falls out with the caller's there.
 fn straight(c: &mut Asm, scratch: [Reg; 3]) -> Straight {
-    let ([s, x, r], e) = (scratch, spare(scratch));
-    let of = |field: i32| Mem::base(s, field);
+    let [s, x, e] = scratch;
     c.alu_load(Alu::Cmp, Size::Q, s, &Mem::gs(gs::COLD));
     let rare = c.jcc_later(cc::E);
     let plain = c.here();
-    c.store(Size::Q, &Mem::gs(gs::SPARE), e);
-    c.load(Size::D, e, &of(ROUTINE));
+    c.load(Size::D, e, &Mem::base(s, ROUTINE));
     unnest(c, e);
-    numbers(c, scratch);
+    size(c, s, x);
     crc32(c, e, x);
-    crc32(c, e, r);
-    c.alu_store(Alu::Add, Size::Q, &of(CALLEES - FRAME), x);
+    cost(c, s, x);
+    crc32(c, e, x);
+    c.alu_store(Alu::Add, Size::Q, &Mem::base(s, CALLEES - FRAME), x);
     c.alu_load(Alu::And, Size::D, e, &Mem::gs(gs::ALIKE_MASK));
-    let misses = compare(c, scratch, e).to_vec();
-    // (X is free now.)
-    c.load(Size::Q, x, &of(FAR));
-    c.alu_store(Alu::Add, Size::Q, &of(FAR - FRAME), x);
+    let misses = compare(c, s, x, e);
+    inherit_far(c, s, x);
     c.alu_store_imm(Alu::Add, Size::D, &entry(e, CALLS), 1);
     let overflow = c.jcc_later(cc::S);
     let counted = c.here();
-    c.load(Size::Q, e, &Mem::gs(gs::SPARE));
-    let popped = c.here();
-    c.lea(s, &of(-FRAME));
+    c.lea(s, &Mem::base(s, -FRAME));
     c.store(Size::Q, &Mem::gs(gs::SSP), s);
-    Straight { rare, misses, overflow, plain, counted, popped, back: c.here() }
+    Straight { rare, misses, overflow, plain, counted, back: c.here() }
 }
 
 /// What neither entry has: the neighbour's activations go to the buffer, the first one's to the neighbour, and this one
-/// is the first in its place. E is the neighbour.
+/// is the first in its place. The last scratch register is the neighbour.
 fn replace(c: &mut Asm, scratch: [Reg; 3]) {
-    let ([s, x, r], e) = (scratch, spare(scratch));
+    let ([s, x, e], r) = (scratch, spare(scratch));
     let of = |field: i32| Mem::base(s, field);
+    c.store(Size::Q, &Mem::gs(gs::SPARE), r);
     c.alu_store_imm(Alu::Cmp, Size::D, &entry(e, CALLS), 0);
     let free = c.jcc_later(cc::E);
     c.load(Size::Q, r, &Mem::gs(gs::LOG));
@@ -146,17 +152,16 @@ fn replace(c: &mut Asm, scratch: [Reg; 3]) {
     c.load(Size::Q, x, &entry(r, 0));
     c.store_imm(Size::D, &entry(r, CALLS), 0);
     c.store(Size::Q, &entry(e, 0), x);
-    c.load(Size::Q, x, &of(FAR));
-    c.alu_load(Alu::Add, Size::Q, x, &of(OWN));
+    size(c, s, x);
     c.store(Size::Q, &entry(r, N), x);
-    c.load(Size::Q, x, &Mem::gs(gs::COST));
-    c.alu_load(Alu::Sub, Size::Q, x, &of(ENTERED));
+    cost(c, s, x);
     c.store(Size::Q, &entry(r, COST), x);
     c.alu_load(Alu::Sub, Size::Q, x, &of(CALLEES));
     c.store(Size::Q, &entry(r, OWN_COST), x);
     c.load(Size::D, x, &of(ROUTINE));
     c.store(Size::D, &entry(r, KEY), x);
     c.store_imm(Size::D, &entry(r, CALLS), 1);
+    c.load(Size::Q, r, &Mem::gs(gs::SPARE));
 }
 
 /// The end of a frame with induced reads, S: the caller inherits, and the activation goes to the buffer. The jumps that
@@ -255,30 +260,28 @@ impl Code {
 
 /// Everything off the straight path.
 fn emit_rest(c: &mut Asm, scratch: [Reg; 3], from: &Straight, [odd, drain]: [u64; 2]) {
-    let ([s, x, r], e) = (scratch, spare(scratch));
+    let [s, x, r] = scratch;
     let of = |field: i32| Mem::base(s, field);
     // The counter of calls is full: what is counted goes away as if others had needed the place.
     land(c, from.overflow);
-    c.alu_store_imm(Alu::Sub, Size::D, &entry(e, CALLS), 1);
+    c.alu_store_imm(Alu::Sub, Size::D, &entry(r, CALLS), 1);
     let full = c.jmp(c.here());
     from.misses.iter().for_each(|&site| land(c, site));
-    c.load(Size::Q, x, &of(FAR));
-    c.alu_store(Alu::Add, Size::Q, &of(FAR - FRAME), x);
+    inherit_far(c, s, x);
     land(c, full);
-    numbers(c, scratch);
-    c.alu_imm(Alu::Xor, Size::D, e, ENTRY);
-    let others = compare(c, scratch, e);
-    c.alu_store_imm(Alu::Add, Size::D, &entry(e, CALLS), 1);
+    cost(c, s, x);
+    c.alu_imm(Alu::Xor, Size::D, r, ENTRY);
+    let others = compare(c, s, x, r);
+    c.alu_store_imm(Alu::Add, Size::D, &entry(r, CALLS), 1);
     c.jcc(cc::NS, from.counted);
-    c.alu_store_imm(Alu::Sub, Size::D, &entry(e, CALLS), 1);
+    c.alu_store_imm(Alu::Sub, Size::D, &entry(r, CALLS), 1);
     others.into_iter().for_each(|site| land(c, site));
     replace(c, scratch);
-    c.load(Size::Q, e, &Mem::gs(gs::SPARE));
     let logged = c.here();
     c.load(Size::Q, r, &Mem::gs(gs::LOG));
     c.alu_load(Alu::Cmp, Size::Q, r, &Mem::gs(gs::LOG_END));
-    c.jcc(cc::B, from.popped);
-    lea_code(c, r, from.popped);
+    c.jcc(cc::B, from.counted);
+    lea_code(c, r, from.counted);
     c.jmp(drain);
 
     land(c, from.rare);
