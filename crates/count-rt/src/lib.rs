@@ -178,9 +178,9 @@ impl Client for Count {
         Some((COUNTERS_OFFSET + u64::from(counter) * 8) as i32)
     }
 
-    fn side_path(&mut self, _: &Superblock, count: usize) -> u32 {
+    fn side_path(&mut self, _: &Superblock, count: usize) -> Option<u32> {
         self.side_paths.push((self.prefix[count], None));
-        self.side_paths.len() as u32 - 1
+        Some(self.side_paths.len() as u32 - 1)
     }
 
     fn counter_of(&mut self, path: u32) -> i32 {

@@ -66,8 +66,7 @@ pub trait Client: Sized + 'static {
     /// Can it go on in the child of a fork ([`Client::forked`])? Otherwise such children run natively.
     const FOLLOWS_FORKS: bool = false;
 
-    /// Does it name paths that leave by side exits ([`Client::side_path`]), instead of giving them counters at once? Not
-    /// for clients with inline events.
+    /// Does it name paths that leave by side exits ([`Client::side_path`]), instead of giving them counters at once?
     const SIDE_PATHS: bool = false;
 
     /// Does what it emits at a return depend on nothing but the registers that it is given? Then it is made once for each
@@ -165,10 +164,10 @@ pub trait Client: Sized + 'static {
     fn path_counter(&mut self, sb: &Superblock, count: usize) -> Option<i32>;
 
     /// A name for the path along `sb.insns[..count]`, which leaves by a side exit that may never be taken: its counter is
-    /// asked for ([`Client::counter_of`]) when it is, and grows by one each time. For clients with `SIDE_PATHS`.
-    fn side_path(&mut self, sb: &Superblock, count: usize) -> u32 {
+    /// asked for ([`Client::counter_of`]) when it is. `None` for no counting. For clients with `SIDE_PATHS`.
+    fn side_path(&mut self, sb: &Superblock, count: usize) -> Option<u32> {
         let _ = (sb, count);
-        0
+        None
     }
 
     /// The counter of a path that [`Client::side_path`] has named; the same one each time.
@@ -176,7 +175,13 @@ pub trait Client: Sized + 'static {
         unreachable!("path {path} was never named")
     }
 
-    /// What that counter grows by.
+    /// What the counter of a path that [`Client::side_path`] has named grows by.
+    fn amount_of(&self, path: u32) -> u32 {
+        let _ = path;
+        1
+    }
+
+    /// What the counter that [`Client::path_counter`] named grows by.
     fn path_amount(&mut self, sb: &Superblock, count: usize) -> u32 {
         let _ = (sb, count);
         1

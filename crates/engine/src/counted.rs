@@ -11,13 +11,14 @@
 //! C: inc gs:[counter]           ; otherwise on its own
 //!   jmp target's block
 //! ```
-//! Unlinking points the `jcc` back at its stub; the next passage makes new code with the same counter. Under the
-//! engine lock.
+//! Registers that are lent in the block that is left stay lent on the way. Unlinking points the `jcc` back at its stub; the
+//! next passage makes new code with the same counter. Under the engine lock.
 
-use crate::block::NONE;
+use crate::block::{Exit, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, patch_rel32};
 use crate::engine::Engine;
+use crate::instrument::{spill, unspill};
 use crate::liveness::Ahead;
 use crate::state::ThreadState;
 use crate::translate::{Bump, Streams};
@@ -25,8 +26,8 @@ use crate::translate::{Bump, Streams};
 /// Code that counts, to be emitted before the next block that is translated.
 #[derive(Default)]
 pub(crate) struct Prefix {
-    /// The block that is left, and what its exit adds.
-    wanted: Option<(u32, Bump)>,
+    /// The block that is left, what its exit adds, and the registers that are lent there.
+    wanted: Option<(u32, Bump, u16)>,
     /// Where it was emitted, 0 if it was not.
     at: u64,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Prefix {
 impl<C: Client> Engine<C> {
     /// Are side exits counted exits?
     pub(crate) fn counts_later(&self) -> bool {
-        C::SIDE_PATHS && self.counting && !self.events().inline()
+        C::SIDE_PATHS && self.counting
     }
 
     /// The counted exit `id` is taken, and leads to its stub: counts this passage, makes code that counts the next
@@ -50,9 +51,11 @@ impl<C: Client> Engine<C> {
             memo: &self.memo,
         };
         let flags_dead = ahead.live(exit.target) == 0;
-        let bump = Bump::one(self.count_passage(st, exit.path), flags_dead);
-        self.prefix = Prefix { wanted: Some((exit.from, bump)), at: 0 };
+        let bump = self.count_passage(st, exit.path, flags_dead);
+        self.prefix = Prefix { wanted: Some((exit.from, bump, exit.lent)), at: 0 };
+        self.plan.hint = exit.lent;
         let to = self.go_to(st, exit.target);
+        self.plan.hint = 0;
         let Prefix { at, .. } = core::mem::take(&mut self.prefix);
         // (Another thread may have been here before; translating may have flushed the block.)
         if to == NONE
@@ -61,7 +64,7 @@ impl<C: Client> Engine<C> {
         {
             return;
         }
-        let at = if at != 0 { Some(at) } else { self.counting_jump(exit.from, exit.site, to, &bump) };
+        let at = if at != 0 { Some(at) } else { self.counting_jump(&exit, to, &bump) };
         if let Some(at) = at {
             // SAFETY: a displacement aligned for patching; the code is complete before it becomes reachable.
             unsafe { patch_rel32(exit.site, at) };
@@ -69,29 +72,32 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// Counts one passage of this thread along a path. Returns its counter.
-    pub(crate) fn count_passage(&mut self, st: &ThreadState, path: u32) -> i32 {
-        let disp = self.client.counter_of(path);
+    /// Counts one passage of this thread along a path. Returns what counts the next ones.
+    pub(crate) fn count_passage(&mut self, st: &ThreadState, path: u32, flags_dead: bool) -> Bump {
+        let (disp, amount) = (self.client.counter_of(path), self.client.amount_of(path));
         let counter = (st.this as u64).wrapping_add(disp as u64) as *mut u64;
         // SAFETY: a counter in this thread's slab; the thread is here.
-        unsafe { *counter = (*counter).wrapping_add(1) };
-        disp
+        unsafe { *counter = (*counter).wrapping_add(amount.into()) };
+        Bump::new(disp, amount, flags_dead)
     }
 
-    /// Emits what is wanted before the block that comes next.
-    pub(crate) fn emit_prefix(&mut self, s: &mut Streams) {
-        let Some((from, bump)) = self.prefix.wanted else { return };
-        if usize::from(self.blocks.list[from as usize].arena) == s.arena {
-            self.prefix.at = s.hot.here();
-            self.cache.arena(s.arena).note(s.hot.here(), s.cold.here(), from);
-            bump.emit(&mut s.hot);
+    /// Emits what is wanted before the block that comes next, which has been decoded. Returns the registers that are lent
+    /// behind it.
+    pub(crate) fn emit_prefix(&mut self, s: &mut Streams) -> u16 {
+        let Some((from, bump, lent)) = self.prefix.wanted else { return 0 };
+        if usize::from(self.blocks.list[from as usize].arena) != s.arena {
+            return 0;
         }
+        self.prefix.at = s.hot.here();
+        self.cache.arena(s.arena).note(s.hot.here(), s.cold.here(), from);
+        bump.emit(&mut s.hot);
+        lent
     }
 
-    /// Emits code that counts and jumps to block `to`, in reach of `site`.
-    fn counting_jump(&mut self, from: u32, site: u64, to: u32, bump: &Bump) -> Option<u64> {
-        let goal = self.blocks.list[to as usize].entry;
-        let index = self.cache.arena_of(site)?;
+    /// Emits code that counts a passage by `exit` and goes on in block `to`.
+    fn counting_jump(&mut self, exit: &Exit, to: u32, bump: &Bump) -> Option<u64> {
+        let (goal, from, into) = self.way_into(exit.lent, to);
+        let index = self.cache.arena_of(exit.site)?;
         let arena = self.cache.arena(index);
         if !arena.has_room() {
             return None;
@@ -99,8 +105,10 @@ impl<C: Client> Engine<C> {
         // SAFETY: the free part of the hot stream belongs to the holder of the engine lock.
         let mut a = unsafe { Asm::new(arena.hot, arena.hot_end()) };
         let at = a.here();
-        arena.note(at, arena.cold, from);
+        arena.note(at, arena.cold, exit.from);
         bump.emit(&mut a);
+        unspill(&mut a, from);
+        spill(&mut a, into);
         a.jmp_anywhere(goal);
         arena.hot = a.here();
         Some(at)

@@ -145,7 +145,7 @@ impl<C: Client> Engine<C> {
         match exit.kind {
             ExitKind::CallSite => self.uncount_call(st, exit.target),
             ExitKind::Counted => {
-                self.count_passage(st, exit.path);
+                self.count_passage(st, exit.path, true);
             }
             _ => {}
         }

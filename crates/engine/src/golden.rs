@@ -125,8 +125,8 @@ struct Later;
 
 impl Client for Later {
     const SIDE_PATHS: bool = true;
-    fn side_path(&mut self, _: &Superblock, count: usize) -> u32 {
-        count as u32
+    fn side_path(&mut self, _: &Superblock, count: usize) -> Option<u32> {
+        Some(count as u32)
     }
     fn counter_of(&mut self, path: u32) -> i32 {
         0x10_2000 + 8 * path as i32

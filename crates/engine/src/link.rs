@@ -33,9 +33,7 @@ impl<C: Client> Engine<C> {
         {
             return;
         }
-        let b = self.blocks.list[to as usize];
-        let (goal, from, into) =
-            if e.lent == 0 { (b.entry, 0, 0) } else { (b.warm, e.lent & !b.borrowed, b.borrowed & !e.lent) };
+        let (goal, from, into) = self.way_into(e.lent, to);
         if from | into == 0 && self.in_reach(e.site, to) {
             // SAFETY: `site` is a displacement that was aligned for patching when it was emitted.
             unsafe { patch_rel32(e.site, goal) };
@@ -68,6 +66,13 @@ impl<C: Client> Engine<C> {
         // SAFETY: as above; the stub is complete before the patch makes it reachable.
         unsafe { patch_rel32(e.site, at) };
         self.add_incoming(to, id);
+    }
+
+    /// How control gets into block `to` with these registers lent: where it goes, and which registers are given back and
+    /// lent before.
+    pub(crate) fn way_into(&self, lent: u16, to: u32) -> (u64, u16, u16) {
+        let b = self.blocks.list[to as usize];
+        if lent == 0 { (b.entry, 0, 0) } else { (b.warm, lent & !b.borrowed, b.borrowed & !lent) }
     }
 
     /// Notes that exit `id` is linked to `to`.

@@ -96,7 +96,6 @@ impl<C: Client> Engine<C> {
         self.cache.arena(a).keep_ahead();
         let mut s = self.streams(a);
         s.hot.align(16);
-        self.emit_prefix(&mut s);
         let mut first = NONE;
         let mut at = pc;
         let mut junction = NONE;
@@ -129,8 +128,12 @@ impl<C: Client> Engine<C> {
                 self.cut_junction(&mut s.cold, junction);
                 break;
             }
-            if depth == 0 && core::mem::take(&mut self.plan.called) {
-                (junction, lent) = self.entrance_ahead(&mut s, pc);
+            if depth == 0 {
+                if core::mem::take(&mut self.plan.called) {
+                    (junction, lent) = self.entrance_ahead(&mut s, pc);
+                } else {
+                    lent = self.emit_prefix(&mut s);
+                }
             }
             let id = self.block(&mut s, lent);
             if junction != NONE {
@@ -291,8 +294,8 @@ impl<C: Client> Engine<C> {
                     let live = self.live_exits.get(side).is_some_and(|live| *live);
                     let taken = insn.kind == Kind::SideExit;
                     let tail = if taken { self.tail_of(&insn, target).map(|t| (t, live)) } else { None };
-                    let (path, counter) = if self.counts_later() {
-                        (Some(self.client.side_path(&self.sb, k + 1)), None)
+                    let (path, counter) = if self.counts_later() && tail.is_none() {
+                        (self.client.side_path(&self.sb, k + 1), None)
                     } else if counting {
                         (None, self.bump_of(k + 1, !live))
                     } else {
@@ -330,7 +333,7 @@ impl<C: Client> Engine<C> {
             home: self.sb.pc,
             memo: &self.memo,
         };
-        let dead = if self.counts_later() {
+        let dead = if self.counts_later() && !self.events().inline() {
             liveness::dead_place(&self.sb, ahead, first, last)
         } else {
             liveness::superblock(&self.sb, ahead, &mut self.live_before, &mut self.live_exits);
@@ -577,7 +580,8 @@ impl<C: Client> Engine<C> {
         let mut pending = core::mem::take(&mut s.pending);
         for p in pending.drain(..) {
             if let Some(path) = p.path {
-                let exit = Exit { path, ..Exit::new(id, ExitKind::Counted, p.target, p.site) };
+                let exit =
+                    Exit { path, lent: p.lent.0, ..Exit::new(id, ExitKind::Counted, p.target, p.site) };
                 self.exit_to(s, exit, None);
                 continue;
             }
@@ -716,9 +720,9 @@ pub(crate) struct Bump {
 }
 
 impl Bump {
-    /// Adds one to one counter.
-    pub(crate) fn one(counter: i32, flags_dead: bool) -> Bump {
-        Bump { counter, amount: 1, cost: None, flags_dead }
+    /// Adds to one counter.
+    pub(crate) fn new(counter: i32, amount: u32, flags_dead: bool) -> Bump {
+        Bump { counter, amount, cost: None, flags_dead }
     }
 
     pub(crate) fn emit(&self, a: &mut Asm) {

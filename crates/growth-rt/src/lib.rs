@@ -98,6 +98,7 @@ impl Client for Growth {
         Events { data: true, stack: true, control: false, calls: true, syscalls: true, scratch: 3 };
 
     const SHARED_RETURNS: bool = true;
+    const SIDE_PATHS: bool = true;
 
     fn slabs(&self, _boot: &Boot) -> SlabLayout {
         let layout::Slabs { stride, count, .. } = self.process.layout;
@@ -195,6 +196,19 @@ impl Client for Growth {
 
     fn path_counter(&mut self, _sb: &Superblock, count: usize) -> Option<i32> {
         (self.costs.of(count) > 0).then_some(layout::gs::COST)
+    }
+
+    // (A path is what it costs.)
+    fn side_path(&mut self, _sb: &Superblock, count: usize) -> Option<u32> {
+        Some(self.costs.of(count)).filter(|&amount| amount > 0)
+    }
+
+    fn counter_of(&mut self, _path: u32) -> i32 {
+        layout::gs::COST
+    }
+
+    fn amount_of(&self, path: u32) -> u32 {
+        path
     }
 
     fn path_amount(&mut self, _sb: &Superblock, count: usize) -> u32 {
