@@ -35,10 +35,12 @@ use crate::block::{Block, Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, cc, patch_imm32, patch_rel32, reg};
 use crate::engine::Engine;
+use crate::instrument::{spill, unspill};
 use crate::returns::{Choice, Claim, SLOT_BITS};
 use crate::state::{RETURN_CACHE_OFFSET, off};
-use crate::superblock::Insn;
+use crate::superblock::{End, Insn};
 use crate::translate::{Streams, Tail, jmp_exit};
+use iced_x86::Register;
 
 /// An indirect branch with a cache of one target, which it has not met yet.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +86,7 @@ impl<C: Client> Engine<C> {
         let warm = s.hot.here();
         let entry = if lent == 0 { warm } else { s.cold.here() };
         if lent != 0 {
-            crate::instrument::spill(&mut s.cold, lent);
+            spill(&mut s.cold, lent);
             s.cold.jmp(warm);
         }
         self.blocks.list.push(Block {
@@ -169,7 +171,7 @@ impl<C: Client> Engine<C> {
         }
         s.hot.store_gs(off::SPILL_T, reg::R11);
         self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
-        crate::instrument::spill(&mut s.hot, self.lent_at_returns());
+        spill(&mut s.hot, self.lent_at_returns());
         self.emit_return_jump(&mut s.hot);
     }
 
@@ -344,21 +346,17 @@ impl<C: Client> Engine<C> {
     ///   cmp dword [table+4], high
     ///   jne other
     ///   jmp target                 ; at first to `other`
-    /// other:                       ; out of line
+    /// other:                       ; out of line, with all registers the program's
     ///   mov gs:[spill_t], r11
     ///   mov r11, [table]
     ///   jmp ask                    ; the engine, which fills in everything above; from then on to the table
     /// ```
-    /// False: the word is out of reach, or the jump is an event.
-    pub(crate) fn emit_bound(&mut self, s: &mut Streams, block: u32, table: u64, call: bool) -> bool {
-        let far = |a: &Asm| {
-            i32::try_from(table.wrapping_sub(a.here()) as i64).map_or(true, |d| d.abs() > 0x7fff_0000)
-        };
-        if !self.returns_kill_flags() || self.events().calls && !call || far(&s.hot) || far(&s.cold) {
-            return false;
-        }
-        let id = self.new_exit(Exit::new(block, ExitKind::Cached, 0, 0));
+    /// Registers stay lent on the way to the target.
+    pub(crate) fn emit_bound(&mut self, s: &mut Streams, block: u32, table: u64, call: bool) {
+        let lent = self.plan.borrowed;
+        let id = self.new_exit(Exit { lent, ..Exit::new(block, ExitKind::Cached, 0, 0) });
         let other = s.cold.here();
+        unspill(&mut s.cold, lent);
         s.cold.store_gs(off::SPILL_T, reg::R11);
         s.cold.bytes(&[0x4c, 0x8b, 0x1d]); // mov r11, [table]
         s.cold.d32(table.wrapping_sub(s.cold.here() + 4) as i32);
@@ -382,7 +380,24 @@ impl<C: Client> Engine<C> {
         }
         self.blocks.exits[id as usize].site = site;
         self.cached_sites.insert(id, CachedSite::Bound { low, high, decided, looked_up });
-        true
+    }
+
+    /// The word that the decoded superblock ends with a jump through, if [`Engine::emit_bound`] is to make it: not if it is
+    /// out of reach, or the jump is an event.
+    pub(crate) fn bound_table(&self, s: &Streams) -> Option<u64> {
+        let jump = self.sb.insns.last().filter(|_| self.sb.end == End::JumpIndirect)?.ins;
+        let plain = jump.is_ip_rel_memory_operand()
+            && jump.memory_base() == Register::RIP
+            && jump.segment_prefix() == Register::None;
+        if !plain || !self.returns_kill_flags() || self.events().calls && !self.in_forwarder() {
+            return None;
+        }
+        let table = jump.ip_rel_memory_address();
+        // (A little is emitted until then.)
+        let near = |a: &Asm| {
+            i32::try_from(table.wrapping_sub(a.here()) as i64).is_ok_and(|d| d.unsigned_abs() < 0x7fff_0000)
+        };
+        (near(&s.hot) && near(&s.cold)).then_some(table)
     }
 
     /// A cached site met its target `pc` for the first time, in block or entrance `to`.
@@ -431,7 +446,7 @@ impl<C: Client> Engine<C> {
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
         if lent != 0 {
-            crate::instrument::unspill(&mut a, lent);
+            unspill(&mut a, lent);
             a.store_gs(off::SPILL_T, reg::R11);
         }
         a.bytes(&[0x41, 0x5b]); // pop r11
@@ -494,7 +509,7 @@ impl<C: Client> Engine<C> {
         let negative = pc.wrapping_neg();
         let short = i32::try_from(negative as i64).ok();
         let compare = if short.is_some() { 7 } else { 10 + 4 };
-        a.align_patch(compare + 2 + 6 + 9 + 9 + 1);
+        a.align_patch(compare + 2 + 6 + 9 + 9 + 9 * u64::from(b.borrowed.count_ones()) + 1);
         let at = a.here();
         arena.note(at, cold.here(), id);
         // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
@@ -509,12 +524,13 @@ impl<C: Client> Engine<C> {
         a.jmp_mem(next);
         a.load_gs(reg::RCX, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
+        spill(&mut a, b.borrowed);
         let jump = a.here();
         let site = a.jmp(jump);
         debug_assert!(site % 8 <= 4);
         arena.hot = a.here();
         arena.cold = cold.here();
-        let exit = self.new_exit(Exit::new(NONE, ExitKind::Jump, pc, site));
+        let exit = self.new_exit(Exit { lent: b.borrowed, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
         self.link(exit, id);
         self.indirect.insert(pc, exit);
         self.low.set(pc, at);

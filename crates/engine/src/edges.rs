@@ -179,6 +179,7 @@ impl<C: Client> Engine<C> {
             }
             return;
         }
+        let lent = self.blocks.list[to as usize].borrowed;
         let arena = self.cache.arena(self.blocks.list[to as usize].arena.into());
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
         let (mut a, mut cold) =
@@ -186,9 +187,10 @@ impl<C: Client> Engine<C> {
         let at = arrival_head(&mut a, &mut cold, pc, self.low.get_call(pc));
         a.load_gs(reg::RCX, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
+        spill(&mut a, lent);
         let site = jmp_exit(&mut a);
         let kind = if self.has_entrance(pc) { ExitKind::Call } else { ExitKind::Jump };
-        let exit = self.arrival_made(to, at, [a, cold], Exit::new(NONE, kind, pc, site));
+        let exit = self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, kind, pc, site) });
         self.arrivals.calls.insert(pc, exit);
         self.low.set_call(pc, at);
     }
@@ -245,12 +247,14 @@ impl<C: Client> Engine<C> {
         a.load_gs(9, off::borrow(9));
         a.load_gs(reg::RCX, off::SPILL_S);
         a.load_gs(reg::R11, off::SPILL_T);
+        let lent = self.blocks.list[to as usize].borrowed;
+        spill(&mut a, lent);
         let site = jmp_exit(&mut a);
         let enter = cold.here();
         cold.store_gs(off::SPILL_S, reg::RCX);
         cold.store_gs(off::SPILL_T, reg::R11);
         cold.jmp(body);
-        let exit = self.arrival_made(to, at, [a, cold], Exit::new(NONE, ExitKind::Jump, pc, site));
+        let exit = self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
         self.arrivals.jumps.insert(pc, (exit, enter));
         self.low.set(pc, at);
         enter

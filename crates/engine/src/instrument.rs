@@ -24,6 +24,7 @@ use crate::complex::{self, Complex};
 use crate::edges::Edge;
 use crate::emit::{Asm, Reg};
 use crate::engine::Engine;
+use crate::entrance::scratch_of;
 use crate::events::{Emit, Events, SCRATCH_MAX, call_out, wanted};
 use crate::state::off;
 use crate::superblock::{End, Insn, Kind, Superblock};
@@ -61,6 +62,8 @@ pub(crate) struct Plan {
     pub borrowed: u16,
     /// Registers to lend by preference: those that the block before lends.
     pub hint: u16,
+    /// The word that the block ends with a jump through, if its target is compared with at the jump.
+    pub bound: Option<u64>,
     /// The block that is made next begins a routine that is being called: its entrance comes before it.
     pub called: bool,
 }
@@ -77,6 +80,7 @@ impl Default for Plan {
             scratch: [LENT[0]; SCRATCH_MAX],
             borrowed: 0,
             hint: 0,
+            bound: None,
             called: false,
         }
     }
@@ -147,7 +151,7 @@ impl<C: Client> Engine<C> {
             // Nothing needs them, and nothing needs them back.
             let plan = &mut self.plan;
             plan.borrowed = plan.hint;
-            plan.scratch = crate::entrance::scratch_of(plan.hint);
+            plan.scratch = scratch_of(plan.hint);
         }
     }
 

@@ -269,7 +269,8 @@ impl<C: Client> Engine<C> {
                 self.note_events(s, k, &insn);
             }
             if insn.kind == Kind::End {
-                if !self.stays_lent() && !self.shares_return() {
+                self.plan.bound = self.bound_table(s);
+                if !self.stays_lent() && !self.shares_return() && self.plan.bound.is_none() {
                     self.take_back(s);
                 }
                 if noted && !self.shares_return() {
@@ -491,11 +492,12 @@ impl<C: Client> Engine<C> {
                 let l = last.expect("an indirect jump end has its jump");
                 self.maps.add(s.hot.here() - entry, l.ins.len(), Point::Copy, 0);
                 let forwards = self.in_forwarder();
-                let bound = l.ins.is_ip_rel_memory_operand();
-                let plain = l.ins.memory_base() == Register::RIP && l.ins.segment_prefix() == Register::None;
-                if !bound || !plain || !self.emit_bound(s, id, l.ins.ip_rel_memory_address(), forwards) {
-                    self.load_target(s, entry, &l.ins);
-                    self.emit_indirect(s, id, bound, forwards);
+                match self.plan.bound {
+                    Some(table) => self.emit_bound(s, id, table, forwards),
+                    None => {
+                        self.load_target(s, entry, &l.ins);
+                        self.emit_indirect(s, id, l.ins.is_ip_rel_memory_operand(), forwards);
+                    }
                 }
                 None
             }
