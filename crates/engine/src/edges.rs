@@ -254,7 +254,8 @@ impl<C: Client> Engine<C> {
         cold.store_gs(off::SPILL_S, reg::RCX);
         cold.store_gs(off::SPILL_T, reg::R11);
         cold.jmp(body);
-        let exit = self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
+        let exit =
+            self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
         self.arrivals.jumps.insert(pc, (exit, enter));
         self.low.set(pc, at);
         enter
