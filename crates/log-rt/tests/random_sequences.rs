@@ -1,5 +1,6 @@
 //! Random instruction sequences leave the same registers, flags, vectors and memory under the engine as natively: with
-//! the counting client (counters in the code) and with the logging one (a clean call at every access).
+//! the counting client (counters in the code), with the logging one (a clean call at every access), and with the one of
+//! growth (emitted code at every access, registers that stay lent from block to block).
 //!
 //! The sequences are made by `test-programs/instructions/random_sequences.c`, from fixed seeds. A failure is made
 //! smaller before it is reported: the shortest prefix that differs, and of that what cannot be left out.
@@ -32,7 +33,7 @@ fn random_sequences_leave_the_same_state() {
         let args = [seed, 0, SEQUENCES].map(|n| n.to_string());
         let native = natively(&program, &args);
         assert_eq!(native.len(), SEQUENCES as usize + 1);
-        for tool in ["count", "log"] {
+        for tool in ["count", "log", "growth"] {
             let got = under(tool, &program, &args);
             if let Some(k) = (0..native.len()).find(|&k| got.get(k) != Some(&native[k])) {
                 panic!("{tool}: {}", smaller(tool, &program, seed, k as u32));
@@ -69,6 +70,25 @@ fn run_under(what: &std::ffi::OsStr) {
     let flags = wire::boot::flags::WATCH_FLAGS;
     let spec = match tool {
         "log" => launch::log::spec(&command, runtimes::LOG, flags),
+        "growth" => launch::Spec {
+            command: &command,
+            blob: runtimes::GROWTH,
+            flags,
+            fixed_bytes: wire::growth::FIXED_BYTES,
+            prepare: &|results| {
+                let header = wire::growth::Header {
+                    magic: wire::growth::MAGIC,
+                    version: wire::VERSION,
+                    metric: wire::growth::Metric::Trms as u32,
+                    cell_shift: 2,
+                    fold: wire::growth::fold::ALLOC,
+                    stamp_bits: 32,
+                    ..wire::growth::Header::default()
+                };
+                results.put(0, header);
+            },
+            duration: None,
+        },
         _ => launch::Spec {
             command: &command,
             blob: runtimes::COUNT,
