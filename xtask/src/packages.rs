@@ -33,6 +33,15 @@ pub const OTHER_COMPILERS: &[Package] = &[
 /// For the demo: a real program.
 pub const REAL: &[Package] = &[Package { name: "sqlite3", proof: "sqlite3" }];
 
+/// For the benchmarks of the engine and of growth: programs that they run.
+pub const BENCHED: &[Package] = &[
+    Package { name: "bzip2", proof: "bzip2" },
+    Package { name: "pigz", proof: "pigz" },
+    Package { name: "python3", proof: "/usr/bin/python3" },
+    Package { name: "util-linux", proof: "taskset" },
+    Package { name: "xz-utils", proof: "xz" },
+];
+
 /// For testing the page in a real browser.
 pub const BROWSER: &[Package] = &[Package { name: "chromium", proof: "chromium" }];
 

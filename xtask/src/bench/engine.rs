@@ -15,6 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::inputs;
+use crate::packages;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -70,6 +71,7 @@ struct Sample {
 
 pub fn run(args: Args) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
+    packages::ensure(&[packages::COMPILERS, packages::REAL, packages::BENCHED])?;
     let bench = Bench::prepare(root)?;
     let wrappers = wrappers(&args.wrappers, root)?;
     ensure!(args.runs > 0, "--runs must be at least 1");
