@@ -23,6 +23,8 @@
 //! (Where both addresses are below 2 GB, L stores them as constants, and the landing compares with one.)
 //!
 //! A return: `mov gs:[spill_t], r11; mov r11d, [rsp]; and r11d, bits; mov r11, gs:[r11*2+cache]; push r11; ret`.
+//! (Where returns share their code, r11 and two more registers are lent at all of them, and at landings:
+//! `shared_return.rs`.)
 //! (Spilling r11 to the program's stack would be shorter, and twice as slow: it breaks store forwarding.) Where flags may
 //! be live at returns it needs none.
 //! Nor does the landing, unless flags are dead at all returns by assumption: what the code behind *this* landing reads

@@ -49,8 +49,8 @@ impl Code {
         self.push(e, routine, odd);
     }
 
-    /// Makes a frame above the one in S, for a routine whose return address the stack pointer is at. The jump `odd` leads to the slow
-    /// path.
+    /// Makes a frame above the one in S, for a routine with its return address at the stack pointer. The jump `odd` leads
+    /// to the slow path.
     fn push(&mut self, e: &mut Emit<'_>, routine: u32, odd: u64) {
         let [s, x, r] = e.scratch;
         let h = &mut *e.hot;
