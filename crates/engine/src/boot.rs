@@ -66,8 +66,11 @@ pub unsafe fn boot<C: Client>(boot: *const Boot, client: impl FnOnce(&Boot) -> C
 
 /// The engine with its tables and first arena, for a program that starts at `boot.regs.rip`.
 pub(crate) fn set_up<C: Client>(boot: Boot, client: C, regions: Regions) -> Engine<C> {
-    let miss = trampoline::enter_indirect as *const () as u64;
-    let call_miss = trampoline::enter_call as *const () as u64;
+    let [miss, call_miss] = if C::SHARED_RETURNS {
+        [trampoline::enter_indirect_lent, trampoline::enter_call_lent].map(|f| f as *const () as u64)
+    } else {
+        [trampoline::enter_indirect, trampoline::enter_call].map(|f| f as *const () as u64)
+    };
     let call_miss = (C::EVENTS.calls && boot.flags & flags::NO_CLIENT == 0).then_some(call_miss);
     let Some(low) = LowTables::new(&regions, miss, call_miss) else {
         bug::report(b"no free address below 2 GB", 0, 0);

@@ -165,10 +165,10 @@ impl<C: Client> Engine<C> {
             // Rare, and the landing knows nothing of the extra bytes: an indirect jump.
             s.hot.store_gs(off::SPILL_T, reg::R11);
             self.maps.add(s.hot.here() - entry, len, Point::Spilled, 0);
+            spill(&mut s.hot, self.lent_at_returns());
             s.hot.bytes(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
             s.hot.drop_stack(8 + i32::from(pop));
-            s.hot.store_gs(off::SPILL_S, reg::RCX);
-            s.hot.table_jump(self.low.branches());
+            self.emit_table_jump(&mut s.hot, self.low.branches());
             return;
         }
         s.hot.store_gs(off::SPILL_T, reg::R11);
@@ -315,17 +315,16 @@ impl<C: Client> Engine<C> {
     /// ```
     pub(crate) fn emit_indirect(&mut self, s: &mut Streams, block: u32, cached: bool, call: bool) {
         if !cached || !self.returns_kill_flags() || self.events().calls && !call {
-            s.hot.store_gs(off::SPILL_S, reg::RCX);
-            s.hot.table_jump(self.branch_table(call));
+            self.emit_table_jump(&mut s.hot, self.branch_table(call));
             return;
         }
-        let id = self.new_exit(Exit::new(block, ExitKind::Cached, 0, 0));
+        let lent = self.lent_at_returns();
+        let id = self.new_exit(Exit { lent, ..Exit::new(block, ExitKind::Cached, 0, 0) });
         s.cold.align(8);
         let tag = s.cold.here();
         s.cold.q64(0);
         // Where the tag does not match, once it is filled.
-        s.cold.store_gs(off::SPILL_S, reg::RCX);
-        s.cold.table_jump(self.branch_table(call));
+        self.emit_table_jump(&mut s.cold, self.branch_table(call));
         let miss = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, id);
         s.cold.jmp(self.cache.arena(s.arena).to_cached);
@@ -334,7 +333,9 @@ impl<C: Client> Engine<C> {
         s.hot.d32(d);
         s.hot.prefix_patch(2);
         let jne = s.hot.jcc(cc::NE, miss);
-        s.hot.load_gs(reg::R11, off::SPILL_T);
+        if lent == 0 {
+            s.hot.load_gs(reg::R11, off::SPILL_T);
+        }
         let site = jmp_exit(&mut s.hot);
         self.blocks.exits[id as usize].site = site;
         self.cached_sites.insert(id, CachedSite::Tag { tag, jne });
@@ -358,14 +359,17 @@ impl<C: Client> Engine<C> {
         let lent = self.plan.borrowed;
         let id = self.new_exit(Exit { lent, ..Exit::new(block, ExitKind::Cached, 0, 0) });
         let other = s.cold.here();
-        unspill(&mut s.cold, lent);
-        s.cold.store_gs(off::SPILL_T, reg::R11);
+        let goal = self.lent_at_returns();
+        unspill(&mut s.cold, lent & !goal);
+        spill(&mut s.cold, goal & !lent);
+        if goal == 0 {
+            s.cold.store_gs(off::SPILL_T, reg::R11);
+        }
         s.cold.bytes(&[0x4c, 0x8b, 0x1d]); // mov r11, [table]
         s.cold.d32(table.wrapping_sub(s.cold.here() + 4) as i32);
         let decided = jmp_exit(&mut s.cold);
         let looked_up = s.cold.here();
-        s.cold.store_gs(off::SPILL_S, reg::RCX);
-        s.cold.table_jump(self.branch_table(call));
+        self.emit_table_jump(&mut s.cold, self.branch_table(call));
         let ask = s.cold.here();
         s.cold.store_gs_imm32(off::EXIT_ID, id);
         s.cold.jmp(self.cache.arena(s.arena).to_cached);
@@ -442,19 +446,13 @@ impl<C: Client> Engine<C> {
     /// Emits the routine for returns that landed wrongly: an indirect jump to `[rsp]`, r11 being spilled.
     pub(crate) fn emit_return_miss(&mut self) {
         let table = self.low.branches();
-        let lent = self.lent_at_returns();
         let arena = self.cache.arena(0);
         // SAFETY: the free part of the hot stream belongs to whoever sets the engine up.
         let mut a = unsafe { crate::emit::Asm::new(arena.hot, arena.hot_end()) };
         self.return_miss = a.here();
-        if lent != 0 {
-            unspill(&mut a, lent);
-            a.store_gs(off::SPILL_T, reg::R11);
-        }
         a.bytes(&[0x41, 0x5b]); // pop r11
-        a.store_gs(off::SPILL_S, reg::RCX);
-        a.table_jump(table);
-        arena.hot = a.here().next_multiple_of(64);
+        self.emit_table_jump(&mut a, table);
+        self.cache.arena(0).hot = a.here().next_multiple_of(64);
     }
 
     /// Emits the routine for returns whose slot is empty: fills it, and goes to the owner's landing.
@@ -487,6 +485,65 @@ impl<C: Client> Engine<C> {
         arena.hot = a.here().next_multiple_of(64);
     }
 
+    /// Goes where the table says for the target in r11. Other registers are the program's, and r11 is in `spill_t`; or
+    /// those that are lent at returns are lent here, too.
+    fn emit_table_jump(&self, a: &mut Asm, table: u32) {
+        if self.lent_at_returns() == 0 {
+            a.store_gs(off::SPILL_S, reg::RCX);
+            a.table_jump(table);
+        } else {
+            a.table_jump_r9(table);
+        }
+    }
+
+    /// Where branches to `pc` come from the table: goes on where the word that it puts into `cold` says, `next`, unless r11
+    /// is `pc`. Falls out with registers as [`Engine::emit_table_jump`] had them, but for r11 and those that it changes;
+    /// where none are lent, rcx is in `spill_s` still. Returns where it begins.
+    pub(crate) fn destination(&self, a: &mut Asm, cold: &mut Asm, pc: u64, next: u64) -> u64 {
+        const TO_R10: [u8; 3] = [0x49, 0x89, 0xca]; // mov r10, rcx
+        const FROM_R10: [u8; 3] = [0x4c, 0x89, 0xd1]; // mov rcx, r10
+        let lends = self.lent_at_returns() != 0;
+        cold.align(8);
+        let word = cold.here();
+        cold.q64(next);
+        a.align(16);
+        let at = a.here();
+        if lends {
+            a.bytes(&TO_R10);
+        }
+        // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
+        let negative = pc.wrapping_neg();
+        if let Ok(disp) = i32::try_from(negative as i64) {
+            a.bytes(&[0x49, 0x8d, 0x8b]); // lea rcx, [r11-pc]
+            a.d32(disp);
+        } else {
+            a.mov_imm64(reg::RCX, negative);
+            a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
+        }
+        if lends {
+            a.bytes(&[0xe3, 9]); // jrcxz over the next two
+            a.bytes(&FROM_R10);
+            a.jmp_mem(word);
+            a.bytes(&FROM_R10);
+        } else {
+            a.bytes(&[0xe3, 6]); // jrcxz over the next one
+            a.jmp_mem(word);
+        }
+        at
+    }
+
+    /// Behind a [`Engine::destination`]: goes on with these registers lent. Returns the displacement of the jump.
+    pub(crate) fn emit_way_on(&self, a: &mut Asm, lent: u16) -> u64 {
+        let from = self.lent_at_returns();
+        if from == 0 {
+            a.load_gs(reg::RCX, off::SPILL_S);
+            a.load_gs(reg::R11, off::SPILL_T);
+        }
+        unspill(a, from & !lent);
+        spill(a, lent & !from);
+        jmp_exit(a)
+    }
+
     /// The entry for indirect branches to `pc`, whose block is `id`: compares the target in r11 with its own
     /// address. Entries that share a table slot are chained. They belong to addresses, not blocks: the last jump
     /// is an exit, linked and cut like any other, so an entry stays good when its block is flushed.
@@ -500,38 +557,14 @@ impl<C: Client> Engine<C> {
         let b = self.blocks.list[id as usize];
         let arena = self.cache.arena(b.arena.into());
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
-        let mut a = unsafe { Asm::new(arena.hot, arena.hot_end()) };
-        // SAFETY: as above.
-        let mut cold = unsafe { Asm::new(arena.cold, arena.cold_end()) };
+        let (mut a, mut cold) =
+            unsafe { (Asm::new(arena.hot, arena.hot_end()), Asm::new(arena.cold, arena.cold_end())) };
         arena.note_cold(cold.here(), id);
-        cold.align(8);
-        let next = cold.here();
-        cold.q64(self.low.get(pc));
-        a.align(16);
-        let negative = pc.wrapping_neg();
-        let short = i32::try_from(negative as i64).ok();
-        let compare = if short.is_some() { 7 } else { 10 + 4 };
-        a.align_patch(compare + 2 + 6 + 9 + 9 + 9 * u64::from(b.borrowed.count_ones()) + 1);
-        let at = a.here();
-        arena.note(at, cold.here(), id);
-        // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
-        if let Some(disp) = short {
-            a.bytes(&[0x49, 0x8d, 0x8b]); // lea rcx, [r11-pc]
-            a.d32(disp);
-        } else {
-            a.mov_imm64(reg::RCX, negative);
-            a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
-        }
-        a.bytes(&[0xe3, 6]); // jrcxz over the next one
-        a.jmp_mem(next);
-        a.load_gs(reg::RCX, off::SPILL_S);
-        a.load_gs(reg::R11, off::SPILL_T);
-        spill(&mut a, b.borrowed);
-        let jump = a.here();
-        let site = a.jmp(jump);
-        debug_assert!(site % 8 <= 4);
-        arena.hot = a.here();
-        arena.cold = cold.here();
+        let at = self.destination(&mut a, &mut cold, pc, self.low.get(pc));
+        self.cache.arena(b.arena.into()).note(at, cold.here(), id);
+        let site = self.emit_way_on(&mut a, b.borrowed);
+        let arena = self.cache.arena(b.arena.into());
+        (arena.hot, arena.cold) = (a.here(), cold.here());
         let exit = self.new_exit(Exit { lent: b.borrowed, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
         self.link(exit, id);
         self.indirect.insert(pc, exit);

@@ -14,12 +14,13 @@ use crate::block::{Exit, ExitKind, NONE};
 use crate::client::Client;
 use crate::emit::{Asm, patch_rel32, reg};
 use crate::engine::Engine;
+use crate::entrance::scratch_of;
 use crate::events::{Emit, borrowed};
 use crate::instrument::{emit, spill, unspill};
 use crate::liveness::{Ahead, Memo};
 use crate::state::{ThreadState, off};
 use crate::superblock::{End, Insn, Kind};
-use crate::translate::{Streams, jmp_exit};
+use crate::translate::Streams;
 use alloc::collections::BTreeMap;
 use iced_x86::FlowControl;
 
@@ -184,11 +185,8 @@ impl<C: Client> Engine<C> {
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
         let (mut a, mut cold) =
             unsafe { (Asm::new(arena.hot, arena.hot_end()), Asm::new(arena.cold, arena.cold_end())) };
-        let at = arrival_head(&mut a, &mut cold, pc, self.low.get_call(pc));
-        a.load_gs(reg::RCX, off::SPILL_S);
-        a.load_gs(reg::R11, off::SPILL_T);
-        spill(&mut a, lent);
-        let site = jmp_exit(&mut a);
+        let at = self.destination(&mut a, &mut cold, pc, self.low.get_call(pc));
+        let site = self.emit_way_on(&mut a, lent);
         let kind = if self.has_entrance(pc) { ExitKind::Call } else { ExitKind::Jump };
         let exit = self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, kind, pc, site) });
         self.arrivals.calls.insert(pc, exit);
@@ -231,9 +229,9 @@ impl<C: Client> Engine<C> {
         // SAFETY: the free part of the streams belongs to the holder of the engine lock.
         let (mut a, mut cold) =
             unsafe { (Asm::new(arena.hot, arena.hot_end()), Asm::new(arena.cold, arena.cold_end())) };
-        let at = arrival_head(&mut a, &mut cold, pc, self.low.get(pc));
+        let at = self.destination(&mut a, &mut cold, pc, self.low.get(pc));
         let body = a.here();
-        a.store_gs(off::borrow(9), 9);
+        let lent = self.blocks.list[to as usize].borrowed;
         let mut e = Emit {
             hot: &mut a,
             cold: &mut cold,
@@ -243,16 +241,22 @@ impl<C: Client> Engine<C> {
             borrowed: 1 << 9 | borrowed::R11_SPILLED | borrowed::RCX_SPILLED,
             flags_kept: false,
         };
-        self.emit_edge(&mut e, edge);
-        a.load_gs(9, off::borrow(9));
-        a.load_gs(reg::RCX, off::SPILL_S);
-        a.load_gs(reg::R11, off::SPILL_T);
-        let lent = self.blocks.list[to as usize].borrowed;
-        spill(&mut a, lent);
-        let site = jmp_exit(&mut a);
+        let between = self.lent_at_returns();
+        if between == 0 {
+            e.hot.store_gs(off::borrow(9), 9);
+            self.emit_edge(&mut e, edge);
+            a.load_gs(9, off::borrow(9));
+        } else {
+            (e.scratch, e.borrowed) = (scratch_of(between), between.into());
+            self.emit_edge(&mut e, edge);
+        }
+        let site = self.emit_way_on(&mut a, lent);
         let enter = cold.here();
-        cold.store_gs(off::SPILL_S, reg::RCX);
-        cold.store_gs(off::SPILL_T, reg::R11);
+        if between == 0 {
+            cold.store_gs(off::SPILL_S, reg::RCX);
+            cold.store_gs(off::SPILL_T, reg::R11);
+        }
+        spill(&mut cold, between);
         cold.jmp(body);
         let exit =
             self.arrival_made(to, at, [a, cold], Exit { lent, ..Exit::new(NONE, ExitKind::Jump, pc, site) });
@@ -270,22 +274,6 @@ impl<C: Client> Engine<C> {
         self.link(exit, to);
         exit
     }
-}
-
-/// The head of a stub for indirect branches to `pc`: goes on where the word that it puts into `cold` says, `next`, unless
-/// r11 is `pc`. Falls out with r11 and rcx in `spill_t` and `spill_s`. Returns where it begins.
-fn arrival_head(a: &mut Asm, cold: &mut Asm, pc: u64, next: u64) -> u64 {
-    cold.align(8);
-    let word = cold.here();
-    cold.q64(next);
-    a.align(16);
-    let at = a.here();
-    // The branch may be meant for another entry of this slot, where flags are live: this must not change them.
-    a.mov_imm64(reg::RCX, pc.wrapping_neg());
-    a.bytes(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx+r11]
-    a.bytes(&[0xe3, 6]); // jrcxz over the next one
-    a.jmp_mem(word);
-    at
 }
 
 pub(crate) fn mask_of(registers: &[u8]) -> u16 {

@@ -360,6 +360,15 @@ impl Asm {
         self.bytes(&[0xff, 0x24, 0xcd]);
         self.d32(table as i32);
     }
+
+    /// The same through r9, which is changed instead of rcx.
+    pub fn table_jump_r9(&mut self, table: u32) {
+        self.bytes(&[0x41, 0xb9, 0, 0, 0, 0]);
+        self.bytes(&[0xf2, 0x4d, 0x0f, 0x38, 0xf1, 0xcb]);
+        self.bytes(&[0x45, 0x0f, 0xb7, 0xc9]);
+        self.bytes(&[0x42, 0xff, 0x24, 0xcd]);
+        self.d32(table as i32);
+    }
 }
 
 /// Points the 32-bit displacement at `site` to `target`.

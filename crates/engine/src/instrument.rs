@@ -196,7 +196,11 @@ impl<C: Client> Engine<C> {
 
     /// Do registers stay lent across the last instruction of the decoded superblock, until its jump?
     pub(crate) fn stays_lent(&self) -> bool {
-        matches!(self.sb.end, End::Jump { .. } | End::Cond { .. } | End::Call { .. })
+        match self.sb.end {
+            End::Jump { .. } | End::Cond { .. } | End::Call { .. } => true,
+            End::CallIndirect { .. } | End::JumpIndirect => self.lent_at_returns() != 0,
+            _ => false,
+        }
     }
 
     /// Registers that are lent where control falls out of the decoded superblock, or jumps to a known address.

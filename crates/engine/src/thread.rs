@@ -104,7 +104,8 @@ impl<C: Client> Engine<C> {
         st.enter_indirect = trampoline::enter_indirect as *const () as usize;
         st.enter_syscall = trampoline::enter_syscall as *const () as usize;
         st.enter_client = trampoline::enter_client as *const () as usize;
-        st.enter_cached = trampoline::enter_cached as *const () as usize;
+        let cached = if C::SHARED_RETURNS { trampoline::enter_cached_lent } else { trampoline::enter_cached };
+        st.enter_cached = cached as *const () as usize;
         st.enter_efault = trampoline::enter_efault as *const () as usize;
         st.master = signal::master::<C> as *const () as usize;
         st.return_miss = return_miss;

@@ -34,6 +34,45 @@ pub extern "C" fn enter_exit() {
     naked_asm!("mov gs:[{rax}], rax", "mov eax, 0", "jmp {common}", rax = const off::gpr(0), common = sym common)
 }
 
+/// The same from code that has r9, r10 and r11 lent (`shared_return.rs`).
+macro_rules! enter_with_target_lent {
+    ($reason:literal) => {
+        naked_asm!(
+            "mov gs:[{target}], r11",
+            "mov r9, gs:[{r9}]",
+            "mov r10, gs:[{r10}]",
+            "mov r11, gs:[{r11}]",
+            "mov gs:[{rax}], rax",
+            concat!("mov eax, ", $reason),
+            "jmp {common}",
+            target = const off::TARGET,
+            r9 = const off::borrow(9),
+            r10 = const off::borrow(10),
+            r11 = const off::borrow(11),
+            rax = const off::gpr(0),
+            common = sym common
+        )
+    };
+}
+
+/// As [`enter_indirect`], with registers lent.
+#[unsafe(naked)]
+pub extern "C" fn enter_indirect_lent() {
+    enter_with_target_lent!("1")
+}
+
+/// As [`enter_call`], with registers lent.
+#[unsafe(naked)]
+pub extern "C" fn enter_call_lent() {
+    enter_with_target_lent!("8")
+}
+
+/// As [`enter_cached`], with registers lent.
+#[unsafe(naked)]
+pub extern "C" fn enter_cached_lent() {
+    enter_with_target_lent!("7")
+}
+
 /// An indirect branch: target in r11, program's r11 and rcx in the spill slots.
 #[unsafe(naked)]
 pub extern "C" fn enter_indirect() {

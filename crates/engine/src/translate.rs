@@ -14,6 +14,7 @@ use crate::cache::Arena;
 use crate::client::Client;
 use crate::emit::{Asm, Reg, patch_rel32, reg};
 use crate::engine::Engine;
+use crate::instrument::{spill, unspill};
 use crate::liveness::{self, Ahead};
 use crate::modrm::{Alu, Mem, Size};
 use crate::pages;
@@ -528,11 +529,23 @@ impl<C: Client> Engine<C> {
         next
     }
 
-    /// The target of an indirect branch into r11, with the program's r11 in `spill_t`.
+    /// The target of an indirect branch into r11. The program's r11 is in `spill_t`, and other registers are the program's;
+    /// or those that are lent at returns are lent, and no others.
     fn load_target(&mut self, s: &mut Streams, entry: u64, ins: &Instruction) {
-        s.hot.store_gs(off::SPILL_T, reg::R11);
+        let lent = self.lent_at_returns();
+        if lent & self.plan.borrowed & 1 << reg::R11 == 0 {
+            s.hot.store_gs(off::SPILL_T, reg::R11);
+        }
+        spill(&mut s.hot, lent & !self.plan.borrowed);
         // A fault of the load finds r11 unchanged, or in the slot: equal either way.
         self.maps.add(s.hot.here() - entry, ins.len(), Point::Spilled, 0);
+        self.emit_load_target(s, entry, ins);
+        if lent != 0 {
+            unspill(&mut s.hot, self.plan.borrowed & !lent);
+        }
+    }
+
+    fn emit_load_target(&mut self, s: &mut Streams, entry: u64, ins: &Instruction) {
         if ins.op_kind(0) == OpKind::Register {
             let r = number(ins.op_register(0)).expect("a 64-bit register");
             if r != reg::R11 {
