@@ -304,7 +304,7 @@ impl<C: Client> Engine<C> {
         false
     }
 
-    /// A jump to r11, the program's r11 being spilled. `cached`: through a one-entry cache at the site, for calls
+    /// A jump to r11, the program's r11 being spilled (or lent). `cached`: through a one-entry cache at the site, for calls
     /// through a table of addresses at a fixed place (GOT), whose target hardly ever changes, and for such jumps
     /// where [`Engine::emit_bound`] cannot be had:
     /// ```text

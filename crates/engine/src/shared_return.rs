@@ -37,7 +37,8 @@ impl<C: Client> Engine<C> {
 
     /// Registers that are lent where returns arrive, as bits: those that most blocks lend. They stay lent from the client's
     /// code for the return to the block behind the call, and r11 is among them, so that neither end of a return has to
-    /// go through memory for it. The same for a whole run, whatever is looked at: a return may arrive at any landing.
+    /// go through memory for it. The same for a whole run, whatever is looked at: a return may arrive at any landing, or
+    /// where indirect branches arrive; so they are lent there, too.
     pub(crate) fn lent_at_returns(&self) -> u16 {
         if C::SHARED_RETURNS { mask_of(&DEFAULT_LENT) } else { 0 }
     }
