@@ -349,7 +349,7 @@ impl<C: Client> Engine<C> {
     ///   cmp dword [table+4], high
     ///   jne other
     ///   jmp target                 ; at first to `other`
-    /// other:                       ; out of line, with all registers the program's
+    /// other:                       ; out of line; here r11 is not lent
     ///   mov gs:[spill_t], r11
     ///   mov r11, [table]
     ///   jmp ask                    ; the engine, which fills in everything above; from then on to the table

@@ -15,13 +15,14 @@
 //! next passage makes new code with the same counter. Under the engine lock.
 
 use crate::block::{Exit, NONE};
+use crate::bump::Bump;
 use crate::client::Client;
 use crate::emit::{Asm, patch_rel32};
 use crate::engine::Engine;
 use crate::instrument::{spill, unspill};
 use crate::liveness::Ahead;
 use crate::state::ThreadState;
-use crate::translate::{Bump, Streams};
+use crate::translate::Streams;
 
 /// Code that counts, to be emitted before the next block that is translated.
 #[derive(Default)]

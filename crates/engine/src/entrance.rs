@@ -27,8 +27,11 @@ use crate::liveness::Ahead;
 use crate::state::ThreadState;
 use crate::translate::{Streams, jmp_exit};
 
-/// Registers that are lent at an entrance whose block lends none.
+/// Registers that are lent at an entrance whose block lends none, and at returns and indirect branches
+/// (`shared_return.rs`).
 pub(crate) const DEFAULT_LENT: [u8; 3] = [reg::R11, 10, 9];
+// `Asm::table_jump_r9`, `Engine::destination` and the `enter_*_lent` routines are written for these.
+const _: () = assert!(matches!(DEFAULT_LENT, [11, 10, 9]));
 
 impl<C: Client> Engine<C> {
     /// Has the routine at `pc` an entrance? (What only leads to another routine is none.)

@@ -22,6 +22,7 @@ pub mod appmem;
 pub mod block;
 pub mod boot;
 pub mod bug;
+mod bump;
 pub mod cache;
 mod callret;
 pub mod client;

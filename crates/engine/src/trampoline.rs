@@ -1,7 +1,7 @@
 //! The assembly between the cache and the engine's Rust code.
 //!
 //! An `enter_*` routine is reached by a jump from the cache with every register holding the program's value
-//! (or, for `enter_indirect`, with r11 and rcx spilled). It saves the program's registers, flags and the low
+//! (or with r11 and rcx spilled, or with registers lent: each says which). It saves the program's registers, flags and the low
 //! vector registers, calls the engine on its own stack and leaves to `resume`. The stack of the program is
 //! never touched. Upper halves of vector registers, mask registers and x87 state stay in place: engine code
 //! is compiled for SSE2 alone.

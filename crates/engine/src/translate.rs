@@ -10,13 +10,14 @@
 use crate::access::may_stop;
 use crate::addrmap::Point;
 use crate::block::{Block, Exit, ExitKind, NONE};
+use crate::bump::{Bump, add_rcx};
 use crate::cache::Arena;
 use crate::client::Client;
 use crate::emit::{Asm, Reg, patch_rel32, reg};
 use crate::engine::Engine;
 use crate::instrument::{spill, unspill};
 use crate::liveness::{self, Ahead};
-use crate::modrm::{Alu, Mem, Size};
+use crate::modrm::{Mem, Size};
 use crate::pages;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
@@ -348,7 +349,7 @@ impl<C: Client> Engine<C> {
     fn bump_of(&mut self, n: usize, flags_dead: bool) -> Option<Bump> {
         let counter = self.client.path_counter(&self.sb, n)?;
         let amount = self.client.path_amount(&self.sb, n);
-        Some(Bump { counter, amount, cost: self.client.path_cost(&self.sb, n), flags_dead })
+        Some(Bump::new(counter, amount, flags_dead).and(self.client.path_cost(&self.sb, n)))
     }
 
     /// Copies one instruction.
@@ -723,60 +724,6 @@ fn cond_exit_else(a: &mut Asm, insn: &Insn) -> u64 {
     a.prefix_patch(2);
     let here = a.here();
     a.jcc((cond - 1) ^ 1, here)
-}
-
-/// What a passage along a path adds to which counters.
-#[derive(Clone, Copy)]
-pub(crate) struct Bump {
-    pub counter: i32,
-    amount: u32,
-    cost: Option<(i32, u32)>,
-    flags_dead: bool,
-}
-
-impl Bump {
-    /// Adds to one counter.
-    pub(crate) fn new(counter: i32, amount: u32, flags_dead: bool) -> Bump {
-        Bump { counter, amount, cost: None, flags_dead }
-    }
-
-    pub(crate) fn emit(&self, a: &mut Asm) {
-        bump_counter(a, self.counter, self.flags_dead, self.amount);
-        if let Some((counter, amount)) = self.cost {
-            bump_counter(a, counter, self.flags_dead, amount);
-        }
-    }
-}
-
-/// Adds to a counter.
-fn bump_counter(a: &mut Asm, counter: i32, flags_dead: bool, amount: u32) {
-    match (flags_dead, amount) {
-        (_, 0) => return,
-        (true, 1) => return a.inc_gs(counter),
-        (true, n) => return a.alu_store_imm(Alu::Add, Size::Q, &Mem::gs(counter), n as i32),
-        (false, _) => {}
-    }
-    a.store_gs(off::SPILL_X, reg::R11);
-    a.load_gs(reg::R11, counter);
-    a.add_lea(reg::R11, amount as i32);
-    a.store_gs(counter, reg::R11);
-    a.load_gs(reg::R11, off::SPILL_X);
-}
-
-/// Adds rcx to a counter, or takes it away: `a - b` is `!(!a + b)`. Leaves flags alone.
-fn add_rcx(a: &mut Asm, counter: i32, negative: bool) {
-    const NOT_R11: [u8; 3] = [0x49, 0xf7, 0xd3];
-    a.store_gs(off::SPILL_X, reg::R11);
-    a.load_gs(reg::R11, counter);
-    if negative {
-        a.bytes(&NOT_R11);
-    }
-    a.add_lea_reg(reg::R11, reg::RCX);
-    if negative {
-        a.bytes(&NOT_R11);
-    }
-    a.store_gs(counter, reg::R11);
-    a.load_gs(reg::R11, off::SPILL_X);
 }
 
 /// Mixes the program's bytes at `pc` into a hash.

@@ -1,5 +1,5 @@
 //! Alike activations, counted before they become points: a small table in shared memory that emitted code looks
-//! into at each return (`code/record.rs`). A hash leads to an entry; it and its neighbour, in one cache line, serve
+//! into at each return (`code/leave.rs`). A hash leads to an entry; it and its neighbour, in one cache line, serve
 //! both places. What neither has goes into the first of them, whose activations move to the neighbour, and those of the
 //! neighbour to the buffer. The table begins small, so that a thread costs what it uses, and is made larger where many
 //! activations differ.
