@@ -12,25 +12,19 @@ struct Counted {
 
 /// Where a read leaves its straight path, and what is behind it.
 pub(super) struct Straight {
-    apart: Option<Apart>,
+    /// The stamps of two cells differ.
+    differ: Option<u64>,
     counted: Counted,
     behind: u64,
 }
 
-/// Where code leaves its straight path that tells apart the two stamps of a read whose stamps R are not the top's.
-struct Apart {
-    /// The upper one is newer than the top's.
-    newer: u64,
-    /// They differ.
-    differ: u64,
-}
-
-/// If two cells are read, goes on with those that have one stamp; flags say how R compares with the top's.
-fn tell_apart(a: &mut Asm, [s, _, r]: [Reg; 3], cells: u8, offset: i32) -> Option<Apart> {
+/// R becomes the stamp of one cell, or of two that have the same one. The jump that is returned is taken where they
+/// differ.
+fn load_stamp(a: &mut Asm, [s, _, r]: [Reg; 3], cells: u8, offset: i32) -> Option<u64> {
+    a.load(Size::D, r, &stamp(s, offset));
     (cells == 2).then(|| {
-        let newer = a.jcc_later(cc::A);
         a.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
-        Apart { newer, differ: a.jcc_later(cc::NE) }
+        a.jcc_later(cc::NE)
     })
 }
 
@@ -79,15 +73,14 @@ pub(super) fn size_of_cells(cells: u8) -> Size {
 }
 
 /// A read of one cell, or two in one, that may well be a first read; X is the top frame.
-pub(super) fn likely(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Straight {
-    let size = size_of_cells(cells);
-    a.load(size, r, &stamp(s, offset));
-    a.alu_load(Alu::Cmp, size, r, &Mem::base(x, TOP));
-    let known = jcc_short(a, if cells == 1 { cc::AE } else { cc::E });
-    let apart = tell_apart(a, [s, x, r], cells, offset);
-    let counted = count(a, [s, x, r], cells, offset);
+pub(super) fn likely(a: &mut Asm, scratch: [Reg; 3], cells: u8, offset: i32) -> Straight {
+    let [_, x, r] = scratch;
+    let differ = load_stamp(a, scratch, cells, offset);
+    a.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, TOP));
+    let known = jcc_short(a, cc::AE);
+    let counted = count(a, scratch, cells, offset);
     land_short(a, known);
-    Straight { apart, counted, behind: a.here() }
+    Straight { differ, counted, behind: a.here() }
 }
 
 /// What a read does off its straight path. The jump that is returned is taken where the two stamps differ.
@@ -98,14 +91,10 @@ pub(super) fn unlikely(
     first: u64,
     straight: Straight,
 ) -> Option<u64> {
-    let Straight { apart, counted, .. } = straight;
+    let Straight { differ, counted, .. } = straight;
     land(c, counted.zero);
     jump_shared(c, [s, r], offset / 4, first, counted.store);
-    let Apart { newer, differ } = apart?;
-    land(c, newer);
-    c.alu_load(Alu::Cmp, Size::D, r, &stamp(s, offset + 4));
-    c.jcc(cc::E, counted.store);
-    Some(differ)
+    differ
 }
 
 impl Code {
@@ -145,16 +134,22 @@ impl Code {
         let to = e.hot.here();
         let c = &mut *e.cold;
         if self.in_loop {
-            c.load(size, r, &stamp(s, offset));
             c.load(Size::Q, x, &Mem::gs(gs::SSP));
         }
-        let apart = tell_apart(c, e.scratch, cells, offset);
+        let differ = load_stamp(c, e.scratch, cells, offset);
+        // The two may be newer than the top's: they are stored then, to be found equal next time.
+        let newer = (cells == 2).then(|| {
+            c.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, TOP));
+            c.jcc_later(cc::A)
+        });
         let counted = count(c, e.scratch, cells, offset);
         let behind = c.here();
         if self.in_loop {
             self.hold_again(c, e.scratch);
         }
         c.jmp(to);
-        Straight { apart, counted, behind }
+        // SAFETY: a displacement that was just emitted in this stream; nothing runs it yet.
+        newer.into_iter().for_each(|site| unsafe { patch_rel32(site, counted.store) });
+        Straight { differ, counted, behind }
     }
 }
