@@ -2,7 +2,8 @@
 //!
 //! Emitted code counts activations that are alike in a small table (`alike.rs`). What others push out of it comes here
 //! through a buffer, and so does each activation with induced input. Points are met at random, and the program has used
-//! the caches meanwhile: they are asked for a group at a time, while the group before is added.
+//! the caches meanwhile: they are asked for a group at a time. While one group is filled, and its places in the index are
+//! asked for, the one before waits for them, and the points of the one before that arrive.
 
 use crate::alike::AlikeTable;
 use crate::shared::Points;
@@ -11,6 +12,8 @@ use wire::growth::{ALIKE_WORDS, Alike, POINT_RMS, Rare, entries};
 
 /// Activations of a [`Group`].
 const GROUP: usize = 16;
+/// Groups on their way to points.
+const GROUPS: usize = 3;
 /// Activations are scattered if more than one in so many pushed another one out of the small table.
 const SCATTERED: u64 = 64;
 /// The table grows when so many buffers were.
@@ -29,8 +32,8 @@ struct Tables {
     table: Table,
     /// By rms, where both metrics are computed.
     table_rms: Option<Table>,
-    /// The group that is filled, and the one before it, whose points were asked for; by turns.
-    groups: [Group; 2],
+    /// The group that is filled, the one before, and the one before that, whose points were asked for; by turns.
+    groups: [Group; GROUPS],
     /// Which one is filled.
     filling: usize,
 }
@@ -51,7 +54,7 @@ impl Ingest {
             tables: Tables {
                 table: Table::new(points, thread),
                 table_rms: both.then(|| Table::new(points, thread | POINT_RMS)),
-                groups: [const { Group::EMPTY }; 2],
+                groups: [const { Group::EMPTY }; GROUPS],
                 filling: 0,
             },
             crowded: 0,
@@ -117,29 +120,27 @@ impl Tables {
         }
     }
 
-    /// Adds the group before; the points of this one are asked for.
+    /// Adds the oldest group, which is filled from now on; the points of the one before the filled one are asked for.
     fn next_group(&mut self) {
-        let [mut group, mut before] = self.groups.each_mut();
-        if self.filling == 1 {
-            core::mem::swap(&mut group, &mut before);
-        }
-        for (point, a) in group.points.iter_mut().zip(&group.members).take(group.len) {
+        let oldest = (self.filling + 1) % GROUPS;
+        let before = &mut self.groups[(self.filling + 2) % GROUPS];
+        for (point, a) in before.points.iter_mut().zip(&before.members).take(before.len) {
             *point = self.table.ask(a.routine(), a.n);
         }
-        for (point, a) in before.points.iter().zip(&before.members).take(before.len) {
+        let group = &mut self.groups[oldest];
+        for (point, a) in group.points.iter().zip(&group.members).take(group.len) {
             self.table.add_asked(*point, a);
             if let Some(by_rms) = &mut self.table_rms {
                 by_rms.add(a);
             }
         }
-        before.len = 0;
-        self.filling ^= 1;
+        group.len = 0;
+        self.filling = oldest;
     }
 
     /// Adds all that is grouped.
     fn add_groups(&mut self) {
-        self.next_group();
-        self.next_group();
+        (0..GROUPS).for_each(|_| self.next_group());
     }
 
     #[cold]

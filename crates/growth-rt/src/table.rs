@@ -6,6 +6,7 @@
 
 use crate::shared::Points;
 use alloc::vec::Vec;
+use core::mem::offset_of;
 use inputsize::table::{POINTS_EXACT, rounded};
 use wire::growth::{Alike, Point, Stats};
 
@@ -103,8 +104,8 @@ impl Table {
     pub fn ask(&self, routine: u32, n: u64) -> Option<u32> {
         let number = self.candidates(routine, n).next()?;
         let point: *const Point = self.points.get(number);
-        prefetch(point);
-        prefetch(point.wrapping_byte_add(64));
+        // (What adding touches, which may be three lines.)
+        [0, 64, offset_of!(Point, real_sum)].into_iter().for_each(|at| prefetch(point.wrapping_byte_add(at)));
         Some(number)
     }
 
