@@ -49,7 +49,8 @@ fn natively(program: &str, args: &[String]) -> Vec<String> {
 /// In a process of its own: the program writes to its standard output.
 fn under(tool: &str, program: &str, args: &[String]) -> Vec<String> {
     let out = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "random_sequences_leave_the_same_state", "--nocapture"])
+        // (With one thread, as on one processor, a test's name stands before its first line.)
+        .args(["--exact", "random_sequences_leave_the_same_state", "--nocapture", "--test-threads", "2"])
         .env(UNDER, format!("{tool} {program} {}", args.join(" ")))
         .output()
         .unwrap();
