@@ -83,6 +83,12 @@ pub trait Client: Sized + 'static {
         }
     }
 
+    /// Are accesses events in the superblock that begins at `pc`?
+    fn sees_accesses(&mut self, pc: u64) -> bool {
+        let _ = pc;
+        true
+    }
+
     /// An access of `sb.insns[a.index]` is about to be made: emit what notes it. Called in program order, and within
     /// an instruction in the order of its operands.
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {

@@ -52,6 +52,11 @@ impl Events {
         self.data || self.stack || self.control
     }
 
+    /// All but accesses.
+    pub const fn without_accesses(self) -> Events {
+        Events { data: false, stack: false, control: false, ..self }
+    }
+
     /// Anything emitted inside superblocks?
     pub const fn inline(&self) -> bool {
         self.accesses() || self.calls

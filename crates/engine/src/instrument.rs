@@ -95,12 +95,15 @@ impl<C: Client> Engine<C> {
     /// Decodes a superblock, and ends it where it would use too many registers.
     pub(crate) fn decode(&mut self, sb: &mut Superblock, pc: u64, max: usize) {
         sb.decode(&self.regions, pc, max);
-        let events = self.events();
+        let mut events = self.events();
         if !events.inline() {
             return;
         }
         if events.calls {
             self.end_at_tail(sb);
+        }
+        if !self.client.sees_accesses(pc) {
+            events = events.without_accesses();
         }
         let plan = &mut self.plan;
         plan.accesses.clear();

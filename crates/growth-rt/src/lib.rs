@@ -105,6 +105,10 @@ impl Client for Growth {
         SlabLayout { base: self.process.slabs, count, stride }
     }
 
+    fn sees_accesses(&mut self, pc: u64) -> bool {
+        !self.routines.is_folded(pc)
+    }
+
     fn access(&mut self, e: &mut Emit<'_>, sb: &Superblock, a: &Access) {
         if let Some(kind) = self.filter.needed(sb, a) {
             let from_held = self.filter.from_held(a);

@@ -27,10 +27,14 @@ pub struct Routines {
     function: Range<u64>,
     /// Whether anything but its start was called.
     called_inside: bool,
+    /// Code that was asked about last, and whether it is folded.
+    asked: (Range<u64>, bool),
+    /// The address asked about last, if no module holds it.
+    nowhere: Option<u64>,
 }
 
 struct Module {
-    start: u64,
+    range: Range<u64>,
     /// Its line in the module table, plus 1.
     line: u32,
     /// Everything in it is the dynamic linker.
@@ -49,6 +53,8 @@ impl Routines {
             root: None,
             function: 0..0,
             called_inside: false,
+            asked: (0..0, false),
+            nowhere: None,
         }
     }
 
@@ -71,6 +77,27 @@ impl Routines {
         self.known.insert(address, number);
         self.called_inside |= self.function.contains(&address);
         number
+    }
+
+    /// Is the code at an address part of folded work whoever calls it: the linker, or an allocator's own body? Then its
+    /// accesses are deleted in any case.
+    pub fn is_folded(&mut self, address: u64) -> bool {
+        if !self.asked.0.contains(&address) {
+            self.asked = self.folded_around(address).unwrap_or((address..address + 1, false));
+        }
+        self.asked.1
+    }
+
+    /// Code around an address that is or is not folded.
+    fn folded_around(&mut self, address: u64) -> Option<(Range<u64>, bool)> {
+        let fold = self.fold;
+        let m = self.module(address)?;
+        if m.linker {
+            return Some((m.range.clone(), fold & fold::LINKER != 0));
+        }
+        let function = m.image.function_around(address)?;
+        let allocates = fold & fold::ALLOC != 0 && m.image.allocates(function.start);
+        Some((function, allocates))
     }
 
     /// Whether a routine begins at an address.
@@ -128,8 +155,12 @@ impl Routines {
 
     /// Memory was unmapped or mapped anew.
     pub fn forget(&mut self, start: u64, end: u64) {
-        let gone: Vec<u64> =
-            self.modules.range(start + 1..).take_while(|(_, m)| m.start < end).map(|(&key, _)| key).collect();
+        let gone: Vec<u64> = self
+            .modules
+            .range(start + 1..)
+            .take_while(|(_, m)| m.range.start < end)
+            .map(|(&key, _)| key)
+            .collect();
         if gone.is_empty() {
             return;
         }
@@ -137,6 +168,7 @@ impl Routines {
             self.modules.remove(&key);
         }
         self.function = 0..0;
+        self.asked = (0..0, false);
         let stale: Vec<u64> = self.known.range(start..end).map(|(&address, _)| address).collect();
         for address in stale {
             self.known.remove(&address);
@@ -145,13 +177,21 @@ impl Routines {
 
     fn module(&mut self, address: u64) -> Option<&Module> {
         let holds = |modules: &BTreeMap<u64, Module>| {
-            modules.range(address + 1..).next().filter(|(_, m)| m.start <= address).map(|(&end, _)| end)
+            modules
+                .range(address + 1..)
+                .next()
+                .filter(|(_, m)| m.range.contains(&address))
+                .map(|(&end, _)| end)
         };
         let end = match holds(&self.modules) {
             Some(end) => end,
+            // (Each superblock of generated code asks more than once.)
+            None if self.nowhere.take() == Some(address) => return None,
             None => {
                 self.read_maps();
-                holds(&self.modules)?
+                let found = holds(&self.modules);
+                self.nowhere = found.is_none().then_some(address);
+                found?
             }
         };
         self.modules.get(&end)
@@ -171,14 +211,14 @@ impl Routines {
             if !m.executable || m.path.is_empty() || m.path == b"[vsyscall]" {
                 continue;
             }
-            if self.modules.get(&m.end).is_some_and(|known| known.start == m.start) {
+            if self.modules.get(&m.end).is_some_and(|known| known.range.start == m.start) {
                 continue;
             }
             let Some(number) = self.shared.add_module(line) else { return };
             let base = (head.0 == m.path).then_some(head.1);
             let linker = is_linker(m.path);
             let image = Image::new(m.path, base, m.start..m.end, self.fold & fold::ALLOC != 0 && !linker);
-            self.modules.insert(m.end, Module { start: m.start, line: number + 1, linker, image });
+            self.modules.insert(m.end, Module { range: m.start..m.end, line: number + 1, linker, image });
         }
     }
 }
