@@ -94,6 +94,26 @@ ROUTINE void list(int n) {
         head = next;
     }
 }
+/* Each activation steps on its rung; then some look back at rungs of others, near and far below, in several ways. */
+static long rungs[202];
+ROUTINE long look(const long *rung, int parts) {
+    long s = parts & 1 ? *rung : 0;
+    if (parts & 2) s += *(const int *)(rung + 1);
+    if (parts & 4) s += sum((const int *)(rung + 2), 4);
+    struct { long v[3]; } some;
+    if (parts & 8) {
+        memcpy(&some, (const char *)rung + 2, sizeof some);
+        s += some.v[1];
+    }
+    return s;
+}
+ROUTINE long ladder(int at, int top) {
+    long s = rungs[at];
+    if (at < top) s += ladder(at + 1, top);
+    if (at % 9 == 0 || at == top)
+        for (int i = 0; i < 30; i++) s += look(rungs + i * 7919L * (at + 1) % 199, i % 16);
+    return s;
+}
 ROUTINE int taken(int n) { return sum(shared, n); }
 ROUTINE void given(int n) { for (int i = 0; i < n; i++) shared[i] += i; }
 static void *worker(void *rounds) {
@@ -117,6 +137,7 @@ int main(int argc, char **argv) {
         seen += deeper(v, n) + caught(v, n / 3) + unaligned(text, n / 8);
         copies(copy, text, n);
         list(n / 2);
+        seen += ladder(0, n / 2);
     }
     int fd = open("/dev/zero", O_RDONLY);
     seen += reads(fd, copy, 256) + interrupted(5) + maps(6);

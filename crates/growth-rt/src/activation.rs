@@ -2,7 +2,7 @@
 //! leaves to slow paths.
 //!
 //! Frames lie in the thread's slab and are written by emitted code; the algorithm is `inputsize::core::stack`, on raw
-//! memory. Frame 0 is a sentinel below the root: it ends searches and takes what the root passes on.
+//! memory. Below the root is a sentinel: it ends searches and takes what the root passes on.
 //!
 //! # Which activations are over
 //! A frame holds the address of its return address. At a call or a tail call to a routine whose return address is at
@@ -65,7 +65,8 @@ impl Local {
         let me = u64::from(me) * 0x0101_0101_0101_0101;
         let log = slab + HOT_OFFSET + LOG_OFFSET;
         let mask = process.map.mask();
-        let root_frame = slab + FRAMES + 64;
+        let sentinel = slab + SENTINEL;
+        let root_frame = sentinel + 64;
         let value = Hot {
             ssp: root_frame,
             counter: both(first_stamp),
@@ -83,15 +84,18 @@ impl Local {
             one: ONE,
             alive: u64::MAX,
             thread: thread.into(),
+            sentinel,
             stolen: if process.cost == Cost::Time { ticks() } else { 0 },
             ..Hot::default()
         };
         let stamp = both(first_stamp);
         let frame = Frame { stamp, sp: u64::MAX, routine: root, top: stamp, ..Frame::default() };
+        let below = Frame { stamp: both(1), ..Frame::default() };
         // SAFETY: the window and the frames of this slab were just mapped, and its thread does not run yet.
         unsafe {
             hot.write(value);
-            (root_frame as *mut Frame).sub(1).write(frame);
+            (1..=CALLERS_NEAR as usize).for_each(|n| (sentinel as *mut Frame).sub(n).write(below));
+            (sentinel as *mut Frame).write(frame);
             (root_frame as *mut Frame).write(frame);
         }
         let alike = (slab + HOT_OFFSET + ALIKE_OFFSET) as *mut Alike;
@@ -153,7 +157,18 @@ impl Local {
     }
 
     fn root(&self) -> *mut Frame {
-        (self.slab + FRAMES + 64) as *mut Frame
+        (self.slab + SENTINEL + 64) as *mut Frame
+    }
+
+    /// The youngest frame up to `last` that is not younger than a stamp; the sentinel if there is none.
+    fn owner(&self, last: *mut Frame, stamp: u32) -> *mut Frame {
+        let sentinel = (self.slab + SENTINEL) as *mut Frame;
+        let frames = (last as u64 - sentinel as u64) / 64 + 1;
+        // SAFETY: frames from the sentinel up to `last`, which is the top or below it; nobody else writes them.
+        let pending = unsafe { core::slice::from_raw_parts(sentinel, frames as usize) };
+        let older = pending.partition_point(|f| f.stamp as u32 <= stamp);
+        // SAFETY: at most `last`.
+        unsafe { sentinel.add(older.saturating_sub(1)) }
     }
 
     /// Whether accesses are deleted now.
@@ -445,15 +460,9 @@ impl Local {
         if stamp == 0 || caller < self.root() {
             return;
         }
-        let mut at = caller;
-        while at > self.root() {
-            // SAFETY: above the root.
-            at = unsafe { at.sub(1) };
-            if self.frame(at).stamp as u32 <= stamp {
-                break;
-            }
-        }
-        self.frame(at).far -= cells;
+        // SAFETY: the caller is the root or above it.
+        let owner = self.owner(unsafe { caller.sub(1) }, stamp);
+        self.frame(owner).far -= cells;
     }
 
     /// The thread takes its first stamp of a cell by reading it: who wrote it? Its far read has been counted.
@@ -475,12 +484,8 @@ impl Local {
             facts.induced_self[to] += from;
         }
         if lost != 0 {
-            let mut at = top;
-            while at > self.root() && self.frame(at).stamp as u32 > lost {
-                // SAFETY: above the root.
-                at = unsafe { at.sub(1) };
-            }
-            self.facts_for(at).rms_less -= 1;
+            let owner = self.owner(top, lost).max(self.root());
+            self.facts_for(owner).rms_less -= 1;
         }
     }
 

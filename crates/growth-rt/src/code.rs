@@ -42,7 +42,7 @@ mod general;
 mod leave;
 mod reads;
 
-use crate::layout::{FOLD, FOLDED_MARK, Facts, Frame, NESTED, STAMPS, TO_FACTS, flag, gs};
+use crate::layout::{CALLERS_NEAR, FOLD, FOLDED_MARK, Facts, Frame, NESTED, STAMPS, TO_FACTS, flag, gs};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -87,6 +87,9 @@ pub mod token {
 enum Routine {
     /// First stamps of 1 or 2 cells: S index. Counted as own reads already.
     First(u8),
+    /// Far first reads of 1 or 2 cells with the stamp in [`gs::OLD`], or none there: S index, X the top frame. Counted as
+    /// own reads already.
+    Old(u8),
     /// A read of two cells with different stamps: S index.
     Mixed,
     /// A read of as many cells as X says: S index, the way back in [`gs::HOME`].
@@ -197,6 +200,7 @@ impl Asked {
             Routine::Full => (12, 0),
             Routine::WriteCells => (13, 0),
             Routine::WriteCellsMasked => (14, 0),
+            Routine::Old(n) => (15, n.into()),
         };
         let registers = u32::from_le_bytes([s, x, r, kind]);
         Asked { what: u64::from(context) << 32 | u64::from(registers), detail }
@@ -261,6 +265,12 @@ fn test_imm8(a: &mut Asm, r: Reg, imm: u8) {
 fn shift_right(a: &mut Asm, r: Reg, n: u8) {
     a.op_reg(Size::Q, &[0xc1], 5, r);
     a.bytes(&[n]);
+}
+
+/// A register of the program's where these are scratch registers.
+fn spare(scratch: [Reg; 3]) -> Reg {
+    // Those that calls do not preserve and that pass no result: hardly anybody waits for them after a return.
+    [6, 7, 8, 9].into_iter().find(|r| !scratch.contains(r)).expect("three registers are not four")
 }
 
 /// `lea r, [rip to `to`]`

@@ -38,6 +38,12 @@ pub const STAMPS: i32 = (STAMPS_PAGE + STAMPS_SHIFT) as i32;
 pub const FACTS: u64 = STAMPS_PAGE + STAMPS_BYTES + (64 << 20);
 /// Offset of the frames.
 pub const FRAMES: u64 = FACTS + FRAMES_BYTES;
+/// Callers of a caller that are looked at one after the other for the owner of a stamp. Those below are searched by
+/// halves: a recursion that goes on for long would take the square of its depth otherwise.
+pub const CALLERS_NEAR: u64 = 16;
+/// Offset of the sentinel. The frames below it have a stamp older than all but 0: how far a search goes, is asked of the
+/// frame behind the last near one, which is there for the root, too.
+pub const SENTINEL: u64 = FRAMES + 64 * CALLERS_NEAR;
 /// Displacement from a frame to its facts.
 pub const TO_FACTS: i32 = -(FRAMES_BYTES as i64) as i32;
 /// Offset of the lost stamps.
@@ -142,7 +148,8 @@ pub mod gs {
     displacements! { SSP = ssp, COUNTER = counter, COST = cost, LOG = log,
     LOG_END = log_end, MASK = mask, MARKS = marks, SHARERS = sharers, MY_BIT = my_bit, ME = me, COLD = cold, ONE = one, MASK_ON = mask_on, ME_ON = me_on, ONLY_ME = only_me, STOLEN = stolen,
     KEPT = kept, COUNT = count, BACK = back, ADDRESS = address, HOME = home,
-    CELLS = cells, ALIVE = alive, WAY = way, SPARE = spare, ALIKE_MASK = alike_mask }
+    CELLS = cells, ALIVE = alive, WAY = way, SPARE = spare, ALIKE_MASK = alike_mask, OLD = old, INDEX = index,
+    SENTINEL = sentinel }
     /// Of the table of alike activations.
     pub const ALIKE: i32 = (HOT_OFFSET + ALIKE_OFFSET) as i32;
     /// Of the words that [`NEST`] is about.

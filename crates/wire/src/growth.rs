@@ -374,6 +374,12 @@ pub struct Hot {
     pub way: u64,
     /// See `kept`.
     pub spare: u64,
+    /// The stamp whose owner is searched.
+    pub old: u64,
+    /// See `kept`.
+    pub index: u64,
+    /// Address of the frame below the root.
+    pub sentinel: u64,
     /// Index in the thread table.
     pub thread: u64,
     /// Entries of the table of [`Alike`] activations: it grows.

@@ -21,7 +21,7 @@ pub mod slab;
 pub mod strand;
 
 /// Version of every layout in this crate.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// A structure that one program writes while another reads it: made of atomics alone, valid for any bytes. Only
 /// layouts of this crate implement it.

@@ -165,7 +165,7 @@ fn a_recorded_run_agrees_with_the_definition() {
         "interrupted",
         "reads",
     ]);
-    compared.agree_on(&["maps", "unaligned", "copies", "list"]);
+    compared.agree_on(&["maps", "unaligned", "copies", "list", "ladder", "look"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! other in a buffer, its first cell is known from the one before, and the others are alike. What is not so simple goes
 //! to a loop, which counts runs of cells with one stamp together.
 
-use super::reads::{far_of_many, likely, size_of_cells, unlikely};
+use super::reads::{far_of_many, likely, search_by_halves, size_of_cells, unlikely};
 use super::*;
 
 /// How many bytes an access has that straddles cells of 4 bytes, if it is one cell and pairs, or two cells.
@@ -55,7 +55,7 @@ impl Code {
             e.cold.jmp(cells);
             return start;
         }
-        let first = [1, 2].map(|n| self.routine(e, Routine::First(n)));
+        let old = [1, 2].map(|n| self.routine(e, Routine::Old(n)));
         let [s, x, _] = e.scratch;
         let c = &mut *e.cold;
         let start = c.here();
@@ -65,7 +65,7 @@ impl Code {
         let parts: Vec<_> = pieces(bytes).map(|(at, n)| (at, n, likely(c, e.scratch, n, at))).collect();
         end_general(c, e.scratch);
         for (at, n, sites) in parts {
-            let Some(differ) = unlikely(c, e.scratch, at, first[usize::from(n) - 1], sites) else { continue };
+            let Some(differ) = unlikely(c, e.scratch, at, old[usize::from(n) - 1], sites) else { continue };
             // The rest one by one.
             land(c, differ);
             c.lea(s, &Mem::base(s, at / 4));
@@ -156,7 +156,7 @@ impl Code {
         c.alu_store(Alu::Add, Size::Q, &Mem::base(s, OWN), x);
         c.alu_load(Alu::Cmp, Size::D, r, &Mem::base(s, STAMP - FRAME));
         let near = c.jcc_later(cc::AE);
-        let zero = far_of_many(c, [s, x, r]);
+        let old = far_of_many(c, [s, x, r]);
         land(c, near);
         let counted = c.here();
         c.load(Size::Q, s, &Mem::gs(gs::COUNT));
@@ -166,6 +166,17 @@ impl Code {
         next_of_run(c, s, store);
         let done = c.jmp(c.here());
 
+        land(c, old);
+        c.op_reg(Size::D, &[0x85], r, r); // test r, r
+        let zero = c.jcc_later(cc::E);
+        c.alu_store(Alu::Add, Size::Q, &Mem::base(s, FAR - FRAME), x);
+        c.store(Size::Q, &Mem::gs(gs::OLD), r);
+        c.store(Size::Q, &Mem::gs(gs::INDEX), x);
+        c.op_reg(Size::Q, &[0x89], s, x); // mov x, s
+        search_by_halves(c, [s, x, r]);
+        c.load(Size::Q, s, &Mem::gs(gs::INDEX));
+        c.alu_store(Alu::Sub, Size::Q, &Mem::base(x, FAR), s);
+        c.jmp(counted);
         land(c, zero);
         if self.metric == Metric::Rms {
             c.alu_store(Alu::Add, Size::Q, &Mem::base(s, FAR - FRAME), x);

@@ -1,5 +1,6 @@
 //! Shared routines: what accesses do that meet no stamp or somebody else's mark.
 
+use super::reads::search_by_halves;
 use super::*;
 use inputsize::core::shadow::Mark;
 
@@ -33,6 +34,7 @@ impl Code {
         let start = e.cold.here();
         match routine {
             Routine::First(n) => self.emit_first(e, n.into()),
+            Routine::Old(n) => return self.emit_old(e, n),
             Routine::Mixed => {
                 let cells = self.routine(e, Routine::Cells);
                 let c = &mut *e.cold;
@@ -86,6 +88,25 @@ impl Code {
                 return self.emit_edge(e, routine);
             }
         }
+        start
+    }
+
+    /// Leaves the top frame in X.
+    fn emit_old(&mut self, e: &mut Emit<'_>, n: u8) -> u64 {
+        let first = self.routine(e, Routine::First(n));
+        let [s, x, r] = e.scratch;
+        let c = &mut *e.cold;
+        let start = c.here();
+        c.alu_store_imm(Alu::Cmp, Size::D, &Mem::gs(gs::OLD), 0);
+        c.jcc(cc::E, first);
+        c.store(Size::Q, &Mem::gs(gs::INDEX), s);
+        c.store(Size::Q, &Mem::gs(gs::BACK), r);
+        c.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, FAR - FRAME), n.into());
+        search_by_halves(c, e.scratch);
+        c.alu_store_imm(Alu::Sub, Size::Q, &Mem::base(x, FAR), n.into());
+        c.load(Size::Q, s, &Mem::gs(gs::INDEX));
+        c.load(Size::Q, x, &Mem::gs(gs::SSP));
+        c.jmp_gs(gs::BACK);
         start
     }
 

@@ -48,12 +48,6 @@ fn entry(e: Reg, field: i32) -> Mem {
     Mem { gs: true, base: Some(e), index: None, disp: gs::ALIKE + field }
 }
 
-/// A register of the program's where these are scratch registers.
-fn spare(scratch: [Reg; 3]) -> Reg {
-    // Those that calls do not preserve and that pass no result: hardly anybody waits for them after a return.
-    [6, 7, 8, 9].into_iter().find(|r| !scratch.contains(r)).expect("three registers are not four")
-}
-
 /// `crc32 to, from`
 fn crc32(c: &mut Asm, to: Reg, from: Reg) {
     c.bytes(&[0xf2, 0x48 | (to >> 3) << 2 | from >> 3, 0x0f, 0x38, 0xf1, 0xc0 | (to & 7) << 3 | from & 7]);

@@ -4,8 +4,8 @@ use super::*;
 
 /// Where the code that counts a first read leaves its straight path.
 struct Counted {
-    /// There is no stamp.
-    zero: u64,
+    /// There is no stamp, or its owner is far down.
+    old: u64,
     /// Where the top stamp is stored.
     store: u64,
 }
@@ -34,18 +34,19 @@ fn count(a: &mut Asm, [s, x, r]: [Reg; 3], cells: u8, offset: i32) -> Counted {
     a.alu_store_imm(Alu::Add, Size::Q, &Mem::base(x, OWN), cells.into());
     a.alu_load(Alu::Cmp, Size::D, r, &Mem::base(x, STAMP - FRAME));
     let near = jcc_short(a, cc::AE);
-    let zero = far(a, [x, r], cells.into());
+    let old = far(a, [x, r], cells.into());
     a.load(Size::Q, x, &Mem::gs(gs::SSP));
     land_short(a, near);
     let store = a.here();
     a.load(size, r, &Mem::base(x, TOP));
     a.store(size, &stamp(s, offset), r);
-    Counted { zero, store }
+    Counted { old, store }
 }
 
 /// What callers gain by far first reads of `n` cells with the stamp R: X is the top frame, and lost. The jump that is
-/// returned is taken where there is no stamp, with nothing done. At each site of its own, so that the processor can learn
-/// how far each one searches, and next to it: the way to another cache line and back costs more than the search.
+/// returned is taken where there is no stamp, or its owner is far down, with nothing done. At each site of its own, so
+/// that the processor can learn how far each one searches, and next to it: the way to another cache line and back costs
+/// more than the search.
 fn far(c: &mut Asm, [x, r]: [Reg; 2], n: i32) -> u64 {
     search(c, [x, r], |c, op, at| c.alu_store_imm(op, Size::Q, &at, n))
 }
@@ -57,15 +58,42 @@ pub(super) fn far_of_many(c: &mut Asm, [s, x, r]: [Reg; 3]) -> u64 {
 
 /// Searches from a frame down; `change` emits what adds to a word or subtracts.
 fn search(c: &mut Asm, [frame, r]: [Reg; 2], change: impl Fn(&mut Asm, Alu, Mem)) -> u64 {
-    c.op_reg(Size::D, &[0x85], r, r); // test r, r
-    let zero = c.jcc_later(cc::E);
+    // (No stamp is older than that of any frame.)
+    c.alu_store(Alu::Cmp, Size::D, &Mem::base(frame, STAMP - FURTHEST), r);
+    let old = c.jcc_later(cc::A);
     change(c, Alu::Add, Mem::base(frame, FAR - FRAME));
     let next = c.here();
     c.lea(frame, &Mem::base(frame, -FRAME));
     c.alu_store(Alu::Cmp, Size::D, &Mem::base(frame, STAMP - FRAME), r);
     jcc_short_back(c, cc::A, next);
     change(c, Alu::Sub, Mem::base(frame, FAR - FRAME));
-    zero
+    old
+}
+
+/// From a frame to the one that tells whether the owner of a stamp is far down.
+const FURTHEST: i32 = (CALLERS_NEAR as i32 + 1) * FRAME;
+
+/// X, the top frame, becomes the owner of the stamp in [`gs::OLD`], which is further down than others are; S and R are
+/// lost. By halves and without branches: each look is at random.
+pub(super) fn search_by_halves(c: &mut Asm, scratch: [Reg; 3]) {
+    let ([s, x, r], old) = (scratch, spare(scratch));
+    c.store(Size::Q, &Mem::gs(gs::SPARE), old);
+    c.load(Size::Q, old, &Mem::gs(gs::OLD));
+    // It is among so many bytes of frames, R, from X on.
+    c.lea(r, &Mem::base(x, -FURTHEST));
+    c.load(Size::Q, x, &Mem::gs(gs::SENTINEL));
+    c.alu(Alu::Sub, Size::Q, r, x);
+    let next = c.here();
+    c.op_reg(Size::Q, &[0x89], r, s); // mov s, r
+    shift_right(c, s, 1);
+    c.alu_imm(Alu::And, Size::Q, s, -FRAME);
+    c.alu(Alu::Sub, Size::Q, r, s);
+    c.lea(s, &Mem::index(x, s, 0, 0));
+    c.alu_store(Alu::Cmp, Size::D, &Mem::base(s, STAMP), old);
+    c.bytes(&[0x48 | (x >> 3) << 2 | s >> 3, 0x0f, 0x46, 0xc0 | (x & 7) << 3 | s & 7]); // cmovbe x, s
+    c.alu_imm(Alu::Cmp, Size::Q, r, FRAME);
+    jcc_short_back(c, cc::A, next);
+    c.load(Size::Q, old, &Mem::gs(gs::SPARE));
 }
 
 pub(super) fn size_of_cells(cells: u8) -> Size {
@@ -88,12 +116,13 @@ pub(super) fn unlikely(
     c: &mut Asm,
     [s, _, r]: [Reg; 3],
     offset: i32,
-    first: u64,
+    old: u64,
     straight: Straight,
 ) -> Option<u64> {
     let Straight { differ, counted, .. } = straight;
-    land(c, counted.zero);
-    jump_shared(c, [s, r], offset / 4, first, counted.store);
+    land(c, counted.old);
+    c.store(Size::Q, &Mem::gs(gs::OLD), r);
+    jump_shared(c, [s, r], offset / 4, old, counted.store);
     differ
 }
 
@@ -101,7 +130,7 @@ impl Code {
     /// Reads one cell, or two in one. `is_likely`: it may well be a first read.
     pub(super) fn read(&mut self, e: &mut Emit<'_>, cells: u8, offset: i32, is_likely: bool) {
         let [s, _, r] = e.scratch;
-        let first = self.routine(e, Routine::First(cells));
+        let old = self.routine(e, Routine::Old(cells));
         let mixed = if cells == 2 { self.routine(e, Routine::Mixed) } else { 0 };
         self.hold_x(e);
         let straight = if is_likely {
@@ -112,7 +141,7 @@ impl Code {
         };
         let behind = straight.behind;
         let c = &mut *e.cold;
-        if let Some(differ) = unlikely(c, e.scratch, offset, first, straight) {
+        if let Some(differ) = unlikely(c, e.scratch, offset, old, straight) {
             land(c, differ);
             jump_shared(c, [s, r], offset / 4, mixed, behind);
         }
