@@ -6,23 +6,25 @@
 //! jumped to with the way back in R.
 //!
 //! ```text
-//! read, 4 bytes, [base+d]    in a loop                  write, 4n bytes
+//! read, 8 bytes, [base+d]    in a loop                  write, 4n bytes
 //!   test base, 3               test base, 3               test base, 3
 //!   jnz  unaligned             jnz  unaligned             jnz  unaligned
 //!   pext S, base, MASK         pext S, base, R            pext S, base, MASK
-//!   mov  R, stamp+d            cmp  stamp+d, X            mov  R, MARKS          ; trms only,
-//!   cmp  R, [X+top]            jb   cold                  mov  R, [R+S+d/4]      ; n bytes
-//!   jae  known               back:                        cmp  R, ME
-//!   add  [X+own], 1                                       jne  foreign
-//!   cmp  R, [X-1 frame]                                 back:
-//!   jae  near                                             mov  R, [X+top]
-//!                                                         mov  stamps+d, R
+//!   mov  R, stamp+d            cmp  stamps+d, X           mov  R, MARKS          ; trms only,
+//!   cmp  R, stamp+d+4          jne  cold                  mov  R, [R+S+d/4]      ; n bytes
+//!   jne  differ              back:                        cmp  R, ME
+//!   cmp  R, [X+top]                                       jne  foreign
+//!   jae  known                                          back:
+//!   add  [X+own], 2                                       mov  R, [X+top]
+//!   cmp  R, [X-1 frame]                                   mov  stamps+d, R
+//!   jae  near
 //!   ... far: search, and X again
 //! near:
 //!   mov  R, [X+top]
-//!   mov  stamp+d, R
+//!   mov  stamps+d, R
 //! known:
 //! ```
+//! (A read of 4 bytes or less does not ask whether two stamps differ.)
 //! Most reads of most programs are the first of their cells by an activation: activations are short. So the straight
 //! path counts, and leaps over that where it need not; jumps out of line and back cost programs with much code more than
 //! the counting does. X is the thread's top frame from the first access of a superblock to its end.
