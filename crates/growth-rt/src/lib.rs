@@ -79,10 +79,15 @@ impl Growth {
         })
     }
 
-    fn routine(&mut self, address: u64) -> u32 {
+    /// Forgets the routines of memory that is gone.
+    fn forget_unmapped(&mut self) {
         for (start, end) in self.process.take_unmapped() {
             self.routines.forget(start, end);
         }
+    }
+
+    fn routine(&mut self, address: u64) -> u32 {
+        self.forget_unmapped();
         self.routines.get(address)
     }
 }
@@ -106,6 +111,8 @@ impl Client for Growth {
     }
 
     fn sees_accesses(&mut self, pc: u64) -> bool {
+        // (The first question about a superblock.)
+        self.forget_unmapped();
         !self.routines.is_folded(pc)
     }
 

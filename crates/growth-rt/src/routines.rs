@@ -29,8 +29,8 @@ pub struct Routines {
     called_inside: bool,
     /// Code that was asked about last, and whether it is folded.
     asked: (Range<u64>, bool),
-    /// The address asked about last, if no module holds it.
-    nowhere: Option<u64>,
+    /// Mappings without a file that code was generated in, by end.
+    fileless: BTreeMap<u64, u64>,
 }
 
 struct Module {
@@ -54,7 +54,7 @@ impl Routines {
             function: 0..0,
             called_inside: false,
             asked: (0..0, false),
-            nowhere: None,
+            fileless: BTreeMap::new(),
         }
     }
 
@@ -155,16 +155,20 @@ impl Routines {
 
     /// Memory was unmapped or mapped anew.
     pub fn forget(&mut self, start: u64, end: u64) {
-        let gone: Vec<u64> = self
-            .modules
-            .range(start + 1..)
-            .take_while(|(_, m)| m.range.start < end)
-            .map(|(&key, _)| key)
-            .collect();
+        let fileless: Vec<(u64, u64)> = overlapping(&self.fileless, |&from| from, start, end);
+        for (from, to) in fileless {
+            self.fileless.remove(&to);
+            for (from, to) in [(from, start), (end, to)] {
+                if from < to {
+                    self.fileless.insert(to, from);
+                }
+            }
+        }
+        let gone = overlapping(&self.modules, |m| m.range.start, start, end);
         if gone.is_empty() {
             return;
         }
-        for key in gone {
+        for (_, key) in gone {
             self.modules.remove(&key);
         }
         self.function = 0..0;
@@ -176,35 +180,41 @@ impl Routines {
     }
 
     fn module(&mut self, address: u64) -> Option<&Module> {
-        let holds = |modules: &BTreeMap<u64, Module>| {
-            modules
-                .range(address + 1..)
-                .next()
-                .filter(|(_, m)| m.range.contains(&address))
-                .map(|(&end, _)| end)
-        };
-        let end = match holds(&self.modules) {
+        let end = match end_around(&self.modules, |m| m.range.start, address) {
             Some(end) => end,
-            // (Each superblock of generated code asks more than once.)
-            None if self.nowhere.take() == Some(address) => return None,
+            None if end_around(&self.fileless, |&start| start, address).is_some() => return None,
             None => {
-                self.read_maps();
-                let found = holds(&self.modules);
-                self.nowhere = found.is_none().then_some(address);
-                found?
+                let around = self.read_maps(address);
+                let end = end_around(&self.modules, |m| m.range.start, address);
+                if end.is_none() {
+                    // (It may have grown; those listed do not overlap.)
+                    let within = overlapping(&self.fileless, |&from| from, around.start, around.end);
+                    within.iter().for_each(|(_, to)| drop(self.fileless.remove(to)));
+                    self.fileless.insert(around.end, around.start);
+                }
+                end?
             }
         };
         self.modules.get(&end)
     }
 
-    /// Adds the executable mappings that are not known yet.
-    fn read_maps(&mut self) {
+    /// Adds the executable mappings that are not known yet. Returns the mappings without a file around an address.
+    fn read_maps(&mut self, address: u64) -> Range<u64> {
+        let mut around = address..address + 1;
+        let mut fileless = 0..0;
         let mut text = Vec::new();
         read_file(b"/proc/self/maps\0", &mut text);
         // The mapping of a file's first byte: its ELF header.
         let mut head: (&[u8], u64) = (b"", 0);
         for line in text.split(|&b| b == b'\n') {
             let Some(m) = Line::parse(line) else { continue };
+            if m.path.is_empty() {
+                let start = if fileless.end == m.start { fileless.start } else { m.start };
+                fileless = start..m.end;
+                if fileless.contains(&address) {
+                    around = fileless.clone();
+                }
+            }
             if m.offset == 0 && !m.path.is_empty() {
                 head = (m.path, m.start);
             }
@@ -214,13 +224,30 @@ impl Routines {
             if self.modules.get(&m.end).is_some_and(|known| known.range.start == m.start) {
                 continue;
             }
-            let Some(number) = self.shared.add_module(line) else { return };
+            let Some(number) = self.shared.add_module(line) else { break };
             let base = (head.0 == m.path).then_some(head.1);
             let linker = is_linker(m.path);
             let image = Image::new(m.path, base, m.start..m.end, self.fold & fold::ALLOC != 0 && !linker);
             self.modules.insert(m.end, Module { range: m.start..m.end, line: number + 1, linker, image });
         }
+        around
     }
+}
+
+/// The end of the one of these ranges that holds an address; they are listed by their ends.
+fn end_around<T>(ranges: &BTreeMap<u64, T>, start: impl Fn(&T) -> u64, address: u64) -> Option<u64> {
+    ranges.range(address + 1..).next().filter(|(_, range)| start(range) <= address).map(|(&end, _)| end)
+}
+
+/// Starts and ends of those that overlap one.
+fn overlapping<T>(
+    ranges: &BTreeMap<u64, T>,
+    start_of: impl Fn(&T) -> u64,
+    start: u64,
+    end: u64,
+) -> Vec<(u64, u64)> {
+    let after = ranges.range(start + 1..).map(|(&to, range)| (start_of(range), to));
+    after.take_while(|&(from, _)| from < end).collect()
 }
 
 fn is_linker(path: &[u8]) -> bool {
@@ -256,7 +283,25 @@ impl<'a> Line<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, is_linker};
+    use super::{Line, end_around, is_linker, overlapping};
+    use alloc::collections::BTreeMap;
+    use alloc::vec;
+
+    #[test]
+    fn ranges_are_found_by_what_they_hold_and_touch() {
+        // From 10 to 20 and from 30 to 40, listed by their ends.
+        let ranges = BTreeMap::from([(20, 10), (40, 30)]);
+        let holds = |address| end_around(&ranges, |&start| start, address);
+        assert_eq!(
+            [9, 10, 19, 20, 30, 39, 40].map(holds),
+            [None, Some(20), Some(20), None, Some(40), Some(40), None]
+        );
+        let touched = |start, end| overlapping(&ranges, |&from| from, start, end);
+        assert_eq!(touched(20, 30), vec![]);
+        assert_eq!(touched(0, 11), vec![(10, 20)]);
+        assert_eq!(touched(19, 31), vec![(10, 20), (30, 40)]);
+        assert_eq!(touched(39, 100), vec![(30, 40)]);
+    }
 
     #[test]
     fn lines_parse() {
