@@ -4,10 +4,13 @@
 //! ([`Complex`]: repeated string instructions, masked and gathered vectors, `xsave`, 32-bit addressing) is worked
 //! out at run time, in `complex.rs`. Prefetches, cache hints, `lea` and `nop` access nothing.
 
+use crate::emit::reg;
+use crate::facts::{Facts, Form, Use};
+use crate::superblock::Insn;
 use alloc::vec::Vec;
 use iced_x86::{
     CodeSize, Instruction, InstructionInfo, InstructionInfoFactory, InstructionInfoOptions, MemorySize,
-    Mnemonic, OpAccess, Register,
+    Mnemonic, OpAccess, OpKind, Register,
 };
 
 /// Direction of an access.
@@ -94,8 +97,18 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// Appends the accesses of `ins` to `out`.
-    pub fn find(&mut self, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> Found {
+    /// Appends the accesses of `insn` to `out`.
+    #[inline]
+    pub fn find(&mut self, insn: &Insn, index: usize, out: &mut Vec<Access>) -> Found {
+        match find_common(&insn.ins, insn.facts, index, out) {
+            Some(found) => found,
+            None => self.ask(&insn.ins, index, out),
+        }
+    }
+
+    /// The same, asked of iced.
+    #[inline(never)]
+    fn ask(&mut self, ins: &Instruction, index: usize, out: &mut Vec<Access>) -> Found {
         let info = self.factory.info_options(ins, InstructionInfoOptions::NONE);
         let (mut mentions, mut writes) = (0u16, 0u16);
         for used in info.used_registers() {
@@ -110,6 +123,101 @@ impl Finder {
         }
         Found { accesses: append(info, ins, index, out), mentions, writes }
     }
+}
+
+/// Answers for the instructions that programs are made of, without the lists that iced makes for each: nine in ten.
+#[inline]
+fn find_common(ins: &Instruction, facts: Facts, index: usize, out: &mut Vec<Access>) -> Option<Found> {
+    const RSP: u16 = 1 << reg::RSP;
+    let found = |mentions, writes| Some(Found { accesses: Accesses::Simple, mentions, writes });
+    let mut on_stack = |kind, class, disp| {
+        let operand = Operand { fs: false, base: Some(reg::RSP), index: None, disp };
+        out.push(Access { index, kind, class, bytes: 8, operand });
+    };
+    if facts.form() == Form::Operands {
+        return find_operands(ins, facts, index, out);
+    }
+    match facts.form() {
+        Form::Other | Form::Operands => None,
+        Form::Push => {
+            on_stack(Kind::Write, Class::Stack, -8);
+            let operand = if ins.op0_kind() == OpKind::Register { bit(ins.op0_register()) } else { 0 };
+            found(RSP | operand, RSP)
+        }
+        Form::Pop => {
+            on_stack(Kind::Read, Class::Stack, 0);
+            found(RSP | bit(ins.op0_register()), RSP | bit(ins.op0_register()))
+        }
+        Form::Call => {
+            on_stack(Kind::Write, Class::Control, -8);
+            found(RSP, RSP)
+        }
+        Form::Return => {
+            on_stack(Kind::Read, Class::Control, 0);
+            found(RSP, RSP)
+        }
+    }
+}
+
+/// The same for [`Form::Operands`].
+#[inline]
+fn find_operands(ins: &Instruction, facts: Facts, index: usize, out: &mut Vec<Access>) -> Option<Found> {
+    let (mut mentions, mut writes) = (0, 0);
+    let mut in_memory = None;
+    let kinds = [(ins.op0_kind(), ins.op0_register()), (ins.op1_kind(), ins.op1_register())];
+    for ((kind, register), used) in kinds.into_iter().zip(facts.uses()) {
+        match kind {
+            OpKind::Register if used != Use::None => {
+                mentions |= bit(register);
+                writes |= if matches!(used, Use::Write | Use::ReadWrite) { bit(register) } else { 0 };
+            }
+            OpKind::Memory if used != Use::None => in_memory = Some(used),
+            OpKind::MemorySegSI
+            | OpKind::MemorySegESI
+            | OpKind::MemorySegRSI
+            | OpKind::MemorySegDI
+            | OpKind::MemorySegEDI
+            | OpKind::MemorySegRDI
+            | OpKind::MemoryESDI
+            | OpKind::MemoryESEDI
+            | OpKind::MemoryESRDI => return None,
+            _ => {}
+        }
+    }
+    if facts.third_is_read() && ins.op2_kind() == OpKind::Register {
+        mentions |= bit(ins.op2_register());
+    }
+    if let Some(used) = in_memory {
+        let (base, index_register) = (ins.memory_base(), ins.memory_index());
+        let wide = |r: Register| matches!(r, Register::None | Register::RIP) || r.is_gpr64();
+        let none = base == Register::None && index_register == Register::None;
+        let fs = ins.segment_prefix() == Register::FS;
+        if !wide(base)
+            || !wide(index_register)
+            || none && ins.memory_displ_size() != 8
+            || !fs && ins.segment_prefix() != Register::None
+        {
+            return None;
+        }
+        mentions |= bit(base) | bit(index_register);
+        let kind = match used {
+            Use::Read => Some(Kind::Read),
+            Use::Write => Some(Kind::Write),
+            Use::ReadWrite => Some(Kind::ReadWrite),
+            Use::None | Use::Address => None,
+        };
+        if let Some(kind) = kind {
+            let scale = ins.memory_index_scale().trailing_zeros() as u8;
+            let operand = Operand {
+                fs,
+                base: machine_number(base),
+                index: machine_number(index_register).map(|n| (n, scale)),
+                disp: ins.memory_displacement64() as i64,
+            };
+            out.push(Access { index, kind, class: Class::Data, bytes: facts.bytes(), operand });
+        }
+    }
+    Some(Found { accesses: Accesses::Simple, mentions, writes })
 }
 
 /// Appends the accesses of `ins`, whose `info` this is.
@@ -159,10 +267,39 @@ pub(crate) fn may_stop(ins: &Instruction) -> bool {
 }
 
 /// Machine number of a general register, 8-bit forms included.
+#[inline]
 pub fn machine_number(r: Register) -> Option<u8> {
-    let full = r.full_register();
-    full.is_gpr64().then(|| full.number() as u8)
+    let n = NUMBERS[r as usize % NUMBERS.len()];
+    (n != NO_NUMBER).then_some(n)
 }
+
+/// The same as a bit; 0 for other registers.
+#[inline]
+fn bit(r: Register) -> u16 {
+    machine_number(r).map_or(0, |n| 1 << n)
+}
+
+const NO_NUMBER: u8 = u8::MAX;
+
+/// Machine numbers by register.
+const NUMBERS: [u8; 256] = {
+    let mut numbers = [NO_NUMBER; 256];
+    let mut n = 0;
+    while n < 16 {
+        // (iced's order: al to bl, ah to bh, spl to r15b.)
+        numbers[Register::AL as usize + n + if n < 4 { 0 } else { 4 }] = n as u8;
+        numbers[Register::AX as usize + n] = n as u8;
+        numbers[Register::EAX as usize + n] = n as u8;
+        numbers[Register::RAX as usize + n] = n as u8;
+        n += 1;
+    }
+    let mut n = 0;
+    while n < 4 {
+        numbers[Register::AH as usize + n] = n as u8;
+        n += 1;
+    }
+    numbers
+};
 
 fn is_hint(m: Mnemonic) -> bool {
     matches!(m, Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote)
@@ -233,7 +370,7 @@ mod tests {
     fn of(bytes: &[u8]) -> (Accesses, u16, Found) {
         let ins = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         let mut out = Vec::new();
-        let found = Finder::default().find(&ins, 0, &mut out);
+        let found = Finder::default().find(&Insn::plain(ins), 0, &mut out);
         (found.accesses, found.mentions, out.iter().map(|a| (a.kind, a.class, a.bytes, a.operand)).collect())
     }
 
@@ -281,6 +418,52 @@ mod tests {
         for none in [&[0x48, 0x8d, 0x00][..], &[0x0f, 0x1f, 0x00], &[0x0f, 0x18, 0x08], &[0x0f, 0xae, 0x38]] {
             assert_eq!(of(none).2, []);
         }
+    }
+
+    #[test]
+    fn machine_numbers_are_those_of_iced() {
+        for r in Register::values() {
+            let full = r.full_register();
+            assert_eq!(machine_number(r), full.is_gpr64().then(|| full.number() as u8), "{r:?}");
+        }
+    }
+
+    /// All encodings with one opcode byte, or two, and most combinations of prefixes.
+    #[test]
+    fn common_instructions_are_what_iced_says() {
+        let prefixes: [&[u8]; 9] =
+            [&[], &[0x66], &[0xf2], &[0xf3], &[0xf0], &[0x64], &[0x65], &[0x67], &[0x2e]];
+        let rex: [&[u8]; 7] = [&[], &[0x40], &[0x41], &[0x42], &[0x44], &[0x48], &[0x4f]];
+        let mut finder = Finder::default();
+        let (mut want, mut got) = (Vec::new(), Vec::new());
+        let (mut random, mut answered) = (1u64, 0);
+        for (prefix, rex, two) in
+            prefixes.iter().flat_map(|p| rex.iter().flat_map(move |r| [(p, r, false), (p, r, true)]))
+        {
+            for opcode in 0..=255u8 {
+                for modrm in 0..=255u8 {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    let mut code = [prefix, *rex].concat();
+                    code.extend(two.then_some(0x0f));
+                    code.extend([opcode, modrm]);
+                    code.extend((random >> 8).to_le_bytes());
+                    code.extend([0; 4]);
+                    let ins = Decoder::with_ip(64, &code, 0x1000, DecoderOptions::NONE).decode();
+                    if ins.is_invalid() {
+                        continue;
+                    }
+                    got.clear();
+                    let Some(found) = find_common(&ins, Facts::of(&ins), 0, &mut got) else { continue };
+                    answered += 1;
+                    want.clear();
+                    assert_eq!(found, finder.ask(&ins, 0, &mut want), "{code:x?} {:?}", ins.code());
+                    assert_eq!(got, want, "{code:x?} {:?}", ins.code());
+                }
+            }
+        }
+        assert!(answered > 1_000_000, "{answered}");
     }
 
     #[test]

@@ -103,6 +103,14 @@ impl AddressMaps {
         self.pool.push(place | u32::from(reg & 15) << 20 | (point as u32) << 24 | self.marks);
     }
 
+    /// The one point of an instruction that was copied with nothing added for it since the last one.
+    #[inline]
+    pub fn copied(&mut self, offset: u64, len: usize) {
+        debug_assert!(offset < 1 << 16);
+        let place = offset as u32 & 0xffff | (len as u32 & 15) << 16;
+        self.pool.push(place | (Point::Copy as u32) << 24 | self.marks | CONCLUDES);
+    }
+
     /// From now on, points are where the block's borrowed registers are in their slots (or no more).
     pub fn set_borrowed(&mut self, on: bool) {
         self.marks = if on { BORROWED } else { 0 };

@@ -21,6 +21,11 @@ pub mod cc {
     pub const NE: u8 = 5;
 }
 
+/// Longest code that [`Asm::copy`] copies.
+pub const PATTERN_BYTES: usize = 128;
+/// Such code.
+pub type Pattern = [u8; PATTERN_BYTES];
+
 /// A stream of machine code.
 pub struct Asm {
     cur: *mut u8,
@@ -99,6 +104,39 @@ impl Asm {
         }
     }
 
+    /// Appends the first `len` bytes of `code`, with 32-bit numbers of its own at some of its places.
+    #[inline]
+    pub fn copy(&mut self, code: &Pattern, len: usize, numbers: impl Iterator<Item = (usize, i32)>) {
+        let start = self.cur;
+        if len <= PATTERN_BYTES && PATTERN_BYTES <= self.room() {
+            // (All of it, without a loop: a loop would become a call of memcpy, which takes longer than all the rest.)
+            let part = |k: usize| {
+                // SAFETY: a sixteenth of the pattern's eight parts, into a stream with room for all of them.
+                unsafe {
+                    let word = code.as_ptr().add(k * 16).cast::<[u64; 2]>().read_unaligned();
+                    start.add(k * 16).cast::<[u64; 2]>().write_unaligned(word);
+                }
+            };
+            part(0);
+            part(1);
+            part(2);
+            part(3);
+            part(4);
+            part(5);
+            part(6);
+            part(7);
+            // SAFETY: inside of what was written.
+            self.cur = unsafe { start.add(len) };
+        } else {
+            self.bytes(&code[..len]);
+        }
+        for (at, number) in numbers {
+            assert!(at + 4 <= len, "outside of the code");
+            // SAFETY: four of the bytes that were just written.
+            unsafe { start.add(at).cast::<i32>().write_unaligned(number) };
+        }
+    }
+
     /// Writes a 32-bit number over the last bytes, at `at`.
     #[inline]
     pub fn overwrite(&mut self, at: u64, v: i32) {
@@ -126,20 +164,21 @@ impl Asm {
 
     /// Appends `n` bytes of no operation.
     pub fn nops(&mut self, mut n: usize) {
-        const NOPS: [&[u8]; 9] = [
-            &[0x90],
-            &[0x66, 0x90],
-            &[0x0f, 0x1f, 0x00],
-            &[0x0f, 0x1f, 0x40, 0x00],
-            &[0x0f, 0x1f, 0x44, 0x00, 0x00],
-            &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
-            &[0x0f, 0x1f, 0x80, 0, 0, 0, 0],
-            &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
-            &[0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+        // (The bytes that are missing are zeros.)
+        const NOPS: [[u8; 8]; 9] = [
+            [0x90, 0, 0, 0, 0, 0, 0, 0],
+            [0x66, 0x90, 0, 0, 0, 0, 0, 0],
+            [0x0f, 0x1f, 0x00, 0, 0, 0, 0, 0],
+            [0x0f, 0x1f, 0x40, 0, 0, 0, 0, 0],
+            [0x0f, 0x1f, 0x44, 0, 0, 0, 0, 0],
+            [0x66, 0x0f, 0x1f, 0x44, 0, 0, 0, 0],
+            [0x0f, 0x1f, 0x80, 0, 0, 0, 0, 0],
+            [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+            [0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0],
         ];
         while n > 0 {
             let k = n.min(9);
-            self.bytes(NOPS[k - 1]);
+            self.two_words(u64::from_le_bytes(NOPS[k - 1]), k.min(8), 0, k - k.min(8));
             n -= k;
         }
     }
@@ -167,9 +206,8 @@ impl Asm {
 
     /// `mov dword gs:[disp], imm`
     pub fn store_gs_imm32(&mut self, disp: i32, imm: u32) {
-        self.bytes(&[0x65, 0xc7, 0x04, 0x25]);
-        self.d32(disp);
-        self.d32(imm as i32);
+        let head = u32::from_le_bytes([0x65, 0xc7, 0x04, 0x25]);
+        self.two_words(u64::from(disp as u32) << 32 | u64::from(head), 8, imm, 4);
     }
 
     /// `mov qword gs:[disp], imm`, sign-extended
@@ -335,8 +373,8 @@ impl Asm {
     }
 
     fn prefixes(&mut self, n: u64) {
-        const ES: u8 = 0x26;
-        (0..n).for_each(|_| self.bytes(&[ES]));
+        const ES: u64 = 0x2626_2626_2626_2626;
+        self.two_words(ES, n as usize, 0, 0);
     }
 
     /// Pads so that five bytes lie in one 8-byte word, and puts a nop there that can later become a jump; returns the

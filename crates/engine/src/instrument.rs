@@ -19,6 +19,7 @@
 
 use crate::access::{Access, Accesses, Finder, Found};
 use crate::addrmap::Point;
+use crate::block::prefetch;
 use crate::client::Client;
 use crate::complex::{self, Complex};
 use crate::edges::Edge;
@@ -51,7 +52,8 @@ pub(crate) struct Plan {
     finder: Finder,
     factory: InstructionInfoFactory,
     accesses: Vec<Access>,
-    kinds: Vec<Accesses>,
+    /// Instructions with other ones.
+    others: Vec<(usize, Accesses)>,
     /// Next access to be emitted.
     cursor: usize,
     /// What the last instruction is to the client.
@@ -74,7 +76,7 @@ impl Default for Plan {
             finder: Finder::default(),
             factory: InstructionInfoFactory::new(),
             accesses: Vec::new(),
-            kinds: Vec::new(),
+            others: Vec::new(),
             cursor: 0,
             edge: None,
             scratch: [LENT[0]; SCRATCH_MAX],
@@ -83,6 +85,13 @@ impl Default for Plan {
             bound: None,
             called: false,
         }
+    }
+}
+
+impl Plan {
+    /// What instruction `k` accesses, if that is to be worked out at run time.
+    fn other(&self, k: usize) -> Option<Accesses> {
+        self.others.iter().find(|other| other.0 == k).map(|other| other.1)
     }
 }
 
@@ -95,6 +104,7 @@ impl<C: Client> Engine<C> {
     /// Decodes a superblock, and ends it where it would use too many registers.
     pub(crate) fn decode(&mut self, sb: &mut Superblock, pc: u64, max: usize) {
         sb.decode(&self.regions, pc, max);
+        self.prefetch(sb);
         let mut events = self.events();
         if !events.inline() {
             return;
@@ -107,18 +117,19 @@ impl<C: Client> Engine<C> {
         }
         let plan = &mut self.plan;
         plan.accesses.clear();
-        plan.kinds.clear();
-        sb.written.clear();
+        plan.others.clear();
         plan.cursor = 0;
         plan.edge = None;
         plan.borrowed = 0;
-        let mut used = 0u16;
+        let (mut used, mut free) = (0u16, LENT.len());
         let mut needed = false;
         for k in 0..sb.insns.len() {
-            let ins = &sb.insns[k].ins;
+            let insn = &sb.insns[k];
             let first = plan.accesses.len();
-            let Found { accesses: kind, mentions, writes } = plan.finder.find(ins, k, &mut plan.accesses);
-            let free = (LENT_BITS & !(used | mentions)).count_ones() as usize;
+            let Found { accesses: kind, mentions, writes } = plan.finder.find(insn, k, &mut plan.accesses);
+            if mentions & !used != 0 {
+                free = (LENT_BITS & !(used | mentions)).count_ones() as usize;
+            }
             if free < events.scratch.max(1) && k > 0 {
                 plan.accesses.truncate(first);
                 sb.end = End::Jump { target: sb.insns[k].pc() };
@@ -130,8 +141,10 @@ impl<C: Client> Engine<C> {
                 plan.accesses.retain(|a| a.index != k || wanted(&events, a));
             }
             let kind = if events.data { kind } else { Accesses::Simple };
-            plan.kinds.push(kind);
-            sb.written.push(writes);
+            if kind != Accesses::Simple {
+                plan.others.push((k, kind));
+            }
+            sb.insns[k].writes = writes;
             needed |= plan.accesses.len() > first || kind != Accesses::Simple;
         }
         if events.calls
@@ -143,18 +156,50 @@ impl<C: Client> Engine<C> {
         if needed {
             let plan = &mut self.plan;
             let hint = plan.hint;
-            let preferred = LENT.iter().copied().filter(|r| hint >> r & 1 != 0);
-            let others = LENT.iter().copied().filter(|r| hint >> r & 1 == 0);
-            let mut free = preferred.chain(others).filter(|r| used >> r & 1 == 0);
-            for slot in plan.scratch.iter_mut().take(events.scratch.max(1)) {
-                *slot = free.next().unwrap_or(LENT[0]);
-                plan.borrowed |= 1 << *slot;
+            let mut choice = [LENT[0]; LENT.len() + SCRATCH_MAX];
+            let mut n = 0;
+            for preferred in [hint & !used, !hint & !used] {
+                for r in LENT {
+                    choice[n] = r;
+                    n += usize::from(preferred >> r & 1);
+                }
+            }
+            choice[n] = LENT[0];
+            for (slot, r) in plan.scratch.iter_mut().zip(choice).take(events.scratch.max(1)) {
+                *slot = r;
+                plan.borrowed |= 1 << r;
             }
         } else if self.plan.hint != 0 && self.plan.hint & (used | !LENT_BITS) == 0 {
             // Nothing needs them, and nothing needs them back.
             let plan = &mut self.plan;
             plan.borrowed = plan.hint;
             plan.scratch = scratch_of(plan.hint);
+        }
+    }
+
+    /// Brings nearer what will be asked about where a superblock may go, while there is other work: each answer is a cache
+    /// miss.
+    fn prefetch(&self, sb: &Superblock) {
+        let side_exits = sb.insns.iter().filter(|i| i.kind == Kind::SideExit);
+        for target in side_exits.map(|i| i.ins.near_branch_target()) {
+            prefetch(target);
+            self.memo.prefetch(target);
+            self.blocks.prefetch_at(target);
+        }
+        let (to, behind) = match sb.end {
+            End::Jump { target } => (Some(target), None),
+            End::Cond { target, next } | End::Call { target, next } => (Some(target), Some(next)),
+            End::CallIndirect { next } | End::Syscall { next } => (None, Some(next)),
+            _ => (None, None),
+        };
+        for pc in to.into_iter().chain(behind) {
+            prefetch(pc);
+            self.memo.prefetch(pc);
+            self.blocks.prefetch_at(pc);
+        }
+        if let (End::Call { next, .. } | End::CallIndirect { next }, Some(call)) = (sb.end, sb.insns.last()) {
+            self.blocks.prefetch_call(call.pc(), to);
+            self.owners.prefetch(next);
         }
     }
 
@@ -221,13 +266,25 @@ impl<C: Client> Engine<C> {
         self.maps.set_borrowed(false);
     }
 
+    /// The next of the `n` instructions that has events, as far as is known; `n` if none has.
+    pub(crate) fn next_event(&self, n: usize) -> usize {
+        let plan = &self.plan;
+        if plan.borrowed == 0 {
+            return n;
+        }
+        if !plan.others.is_empty() {
+            return 0;
+        }
+        plan.accesses.get(plan.cursor).map_or(n, |a| a.index)
+    }
+
     /// Has instruction `k` events that are noted before it?
     pub(crate) fn has_events(&mut self, k: usize, insn: &Insn) -> bool {
         if self.plan.borrowed == 0 {
             return false;
         }
         let simple = self.plan.accesses.get(self.plan.cursor).is_some_and(|a| a.index == k);
-        simple || self.plan.kinds[k] != Accesses::Simple || insn.kind == Kind::End && self.plan.edge.is_some()
+        simple || self.plan.other(k).is_some() || insn.kind == Kind::End && self.plan.edge.is_some()
     }
 
     /// Emits what notes the events of instruction `k`, before it.
@@ -239,10 +296,10 @@ impl<C: Client> Engine<C> {
             self.client.access(&mut e, &self.sb, &a);
             e.restore_flags();
         }
-        match self.plan.kinds[k] {
-            Accesses::Simple => {}
-            Accesses::Complex => self.complex_access(s, insn, flags_live),
-            Accesses::ComplexAfter => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
+        match self.plan.other(k) {
+            None | Some(Accesses::Simple) => {}
+            Some(Accesses::Complex) => self.complex_access(s, insn, flags_live),
+            Some(Accesses::ComplexAfter) => s.hot.store_gs(off::STRING_COUNT, crate::emit::reg::RCX),
         }
         if insn.kind == Kind::End && !self.shares_return() {
             self.note_edge(s, flags_live);
@@ -251,7 +308,7 @@ impl<C: Client> Engine<C> {
 
     /// Emits what notes events of instruction `k` that show only behind it.
     pub(crate) fn note_after(&mut self, s: &mut Streams, k: usize, insn: &Insn) {
-        if self.plan.borrowed != 0 && self.plan.kinds[k] == Accesses::ComplexAfter {
+        if self.plan.borrowed != 0 && self.plan.other(k) == Some(Accesses::ComplexAfter) {
             let c = Complex::new(&mut self.plan.factory, &insn.ins, true);
             c.into_iter().for_each(|c| self.complex_call(s, c));
         }
@@ -289,16 +346,26 @@ pub(crate) fn emit<'a>(s: &'a mut Streams, plan: &Plan, flags_live: bool) -> Emi
     }
 }
 
+/// The registers that are given as bits.
+pub(crate) fn each(mut registers: u16) -> impl Iterator<Item = Reg> {
+    core::iter::from_fn(move || {
+        let r = registers.trailing_zeros() as Reg;
+        let some = registers != 0;
+        registers &= registers.wrapping_sub(1);
+        some.then_some(r)
+    })
+}
+
 /// Values of these registers into their slots.
 pub(crate) fn spill(a: &mut Asm, registers: u16) {
-    for r in (0..16).filter(|r| registers >> r & 1 != 0) {
+    for r in each(registers) {
         a.store_gs(off::borrow(r), r);
     }
 }
 
 /// And back.
 pub(crate) fn unspill(a: &mut Asm, registers: u16) {
-    for r in (0..16).filter(|r| registers >> r & 1 != 0) {
+    for r in each(registers) {
         a.load_gs(r, off::borrow(r));
     }
 }

@@ -33,6 +33,7 @@ pub mod emit;
 pub mod engine;
 mod entrance;
 pub mod events;
+pub mod facts;
 mod follow;
 mod generation;
 #[cfg(test)]

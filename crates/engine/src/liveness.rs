@@ -6,6 +6,8 @@
 //! so. Code that may change without notice is not looked at: it is in a writable page that the looker's own code is not in.
 
 use crate::access::may_stop;
+use crate::block::prefetch;
+use crate::facts::{self, Facts};
 use crate::pages::PAGE_SHIFT;
 use crate::region::Regions;
 use crate::superblock::{End, Kind, Superblock};
@@ -13,11 +15,10 @@ use crate::sys::mm;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
 /// The six arithmetic flags.
-pub const ALL: u32 =
-    RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
+pub const ALL: u32 = facts::FLAGS;
 
 /// Instructions looked at beyond an exit.
 const AHEAD_MAX: usize = 12;
@@ -26,8 +27,14 @@ const JUMPS_MAX: usize = 3;
 /// Instructions looked at on the taken side of a conditional jump.
 const SIDE_MAX: usize = 6;
 
-/// The flags that an instruction is sure to overwrite.
-pub fn killed(ins: &Instruction) -> u32 {
+/// The flags that an instruction is sure to overwrite, and those that it reads.
+#[inline]
+pub fn flags(ins: &Instruction, facts: Facts) -> (u32, u32) {
+    facts.flags().unwrap_or_else(|| (killed(ins), ins.rflags_read() & ALL))
+}
+
+/// The flags that an instruction is sure to overwrite, by its operands.
+fn killed(ins: &Instruction) -> u32 {
     // iced reports these as modifying flags; with a zero count they leave them alone.
     match ins.mnemonic() {
         Mnemonic::Shl
@@ -52,11 +59,6 @@ pub fn killed(ins: &Instruction) -> u32 {
         _ => {}
     }
     ins.rflags_modified() & ALL
-}
-
-/// The flags that an instruction reads.
-pub fn read(ins: &Instruction) -> u32 {
-    ins.rflags_read() & ALL
 }
 
 /// What a look ahead knows.
@@ -98,6 +100,13 @@ impl Memo {
     /// Code or its protection changed.
     pub fn forget(&mut self) {
         self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// The answer about `pc` will be asked for soon.
+    pub fn prefetch(&self, pc: u64) {
+        if let Some(slot) = self.slot(pc) {
+            prefetch(slot.as_ptr() as u64);
+        }
     }
 
     fn slot(&self, pc: u64) -> Option<&Cell<(u64, u32, u32)>> {
@@ -154,17 +163,24 @@ impl Ahead<'_> {
         let mut ins = Instruction::default();
         'run: loop {
             let code = self.code(at, left * 15);
-            let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+            // (Used where it was made: it is large, and `with_ip` would copy it.)
+            let mut d = Decoder::try_with_ip(64, code, at, DecoderOptions::NONE);
+            let d = d.as_mut().expect("64 bits are a mode");
             while d.can_decode() && left > 0 {
                 left -= 1;
                 d.decode_out(&mut ins);
                 if ins.is_invalid() {
                     return live | open;
                 }
-                live |= read(&ins) & open;
-                open &= !killed(&ins);
+                let facts = Facts::of(&ins);
+                let (killed, read) = flags(&ins, facts);
+                live |= read & open;
+                open &= !killed;
                 if open == 0 {
                     return live;
+                }
+                if facts.goes_on() {
+                    continue;
                 }
                 let near = ins.op_count() > 0 && ins.op_kind(0) == OpKind::NearBranch64;
                 match ins.flow_control() {
@@ -227,8 +243,8 @@ pub fn dead_place(sb: &Superblock, ahead: Ahead<'_>, first: usize, last: usize) 
                 return None;
             }
             k -= 1;
-            let ins = &sb.insns[k].ins;
-            live = live & !killed(ins) | read(ins);
+            let (killed, read) = flags(&sb.insns[k].ins, sb.insns[k].facts);
+            live = live & !killed | read;
         }
     };
     if ahead.returns_kill && matches!(sb.end, End::Return { .. }) {
@@ -265,7 +281,7 @@ pub fn superblock(sb: &Superblock, ahead: Ahead<'_>, before: &mut Vec<bool>, at_
             at_exits.push(out != 0);
             live |= out;
         }
-        let (killed, read) = (killed(&insn.ins), read(&insn.ins));
+        let (killed, read) = flags(&insn.ins, insn.facts);
         live = live & !killed | read;
         open &= !(killed | read);
         before[k] = is_live(&mut live, &mut open);

@@ -10,21 +10,30 @@ pub const PAGE_SHIFT: u32 = 12;
 /// few but may lie far apart.
 pub fn distinct(insns: impl Iterator<Item = (u64, usize)>, out: &mut Vec<u64>) {
     out.clear();
+    let mut last = u64::MAX;
     for (pc, len) in insns {
-        for page in [pc & !0xfff, (pc + len.max(1) as u64 - 1) & !0xfff] {
-            if out.last() != Some(&page) && !out.contains(&page) {
+        let pages = [pc & !0xfff, (pc + len.max(1) as u64 - 1) & !0xfff];
+        if pages == [last; 2] {
+            continue;
+        }
+        for page in pages {
+            if !out.contains(&page) {
                 out.push(page);
             }
         }
+        last = pages[1];
     }
 }
+
+/// Pages whose blocks are collected before they are put away.
+const RECENT: usize = 16;
 
 /// Blocks by page of program code.
 #[derive(Default)]
 pub struct Pages {
     map: BTreeMap<u64, Vec<u32>>,
-    /// Blocks of the page that was noted last, not yet in `map`.
-    recent: (u64, Vec<u32>),
+    /// Blocks of pages that were noted lately, not yet in `map`, by the pages' last bits.
+    recent: [(u64, Vec<u32>); RECENT],
     protected: BTreeSet<u64>,
     /// Pages of code by the other addresses at which they can be written to, which lost write permission for them.
     aliases: BTreeMap<u64, Vec<u64>>,
@@ -33,23 +42,29 @@ pub struct Pages {
 impl Pages {
     /// Block `id` was made from bytes of this page.
     pub fn note(&mut self, page: u64, id: u32) {
-        if self.recent.0 != page {
-            self.settle();
-            self.recent.0 = page;
+        let i = (page >> PAGE_SHIFT) as usize % RECENT;
+        if self.recent[i].0 != page {
+            self.settle(i);
+            self.recent[i].0 = page;
         }
-        self.recent.1.push(id);
+        self.recent[i].1.push(id);
     }
 
-    /// Moves what is in `recent` to its place.
-    fn settle(&mut self) {
-        if !self.recent.1.is_empty() {
-            self.map.entry(self.recent.0 >> PAGE_SHIFT).or_default().append(&mut self.recent.1);
+    /// Moves what is in one place of `recent` to its own.
+    fn settle(&mut self, i: usize) {
+        let (page, ids) = &mut self.recent[i];
+        if !ids.is_empty() {
+            self.map.entry(*page >> PAGE_SHIFT).or_default().append(ids);
         }
+    }
+
+    fn settle_all(&mut self) {
+        (0..RECENT).for_each(|i| self.settle(i));
     }
 
     /// Takes out all blocks of pages that touch `start..end`.
     pub fn take(&mut self, start: u64, end: u64) -> Vec<u32> {
-        self.settle();
+        self.settle_all();
         let mut ids = Vec::new();
         let range = start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT;
         while let Some((&page, _)) = self.map.range(range.clone()).next() {
@@ -100,7 +115,7 @@ impl Pages {
 
     /// Has any block been made from a page in this range?
     pub fn any(&mut self, start: u64, end: u64) -> bool {
-        self.settle();
+        self.settle_all();
         self.map.range(start >> PAGE_SHIFT..(end + 0xfff) >> PAGE_SHIFT).next().is_some()
     }
 }

@@ -11,6 +11,10 @@ use alloc::vec::Vec;
 const STEP_BYTES: usize = 64 << 10;
 const SLACK_BYTES: usize = 16 << 10;
 
+/// How much of a list has small pages; huge ones come behind. A huge page is cleared in a third of the time that it takes
+/// to make 512 small ones present, but it is cleared as a whole.
+const SMALL_PAGES_BYTES: usize = 2 << 20;
+
 /// How far one list's memory is populated.
 #[derive(Default)]
 pub struct Prefault {
@@ -29,10 +33,18 @@ impl Prefault {
     #[inline]
     pub fn keep(&mut self, base: usize, used: usize, room: usize) {
         if base != self.base {
-            *self = Prefault { base, done: used & !0xfff };
+            self.begin(base, used, room);
         }
         if used + SLACK_BYTES > self.done {
             self.populate(room);
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, base: usize, used: usize, room: usize) {
+        *self = Prefault { base, done: used & !0xfff };
+        if base & 0xfff == 0 && room > SMALL_PAGES_BYTES {
+            sys::huge_pages((base + SMALL_PAGES_BYTES) as u64, (room - SMALL_PAGES_BYTES) as u64);
         }
     }
 

@@ -12,6 +12,7 @@
 //!
 //! One word per slot, read by code in the cache without a lock: 0, the owner's landing, or where contended slots lead.
 
+use crate::block::prefetch;
 use crate::state::{RETURN_CACHE_BYTES, RETURN_CACHE_OFFSET, ThreadState};
 use crate::sys::{self, mm, nr};
 
@@ -64,6 +65,11 @@ impl Owners {
     /// Address of the first word.
     pub fn address(&self) -> u64 {
         self.base
+    }
+
+    /// The slot for a return to `ret` will be asked for soon.
+    pub fn prefetch(&self, ret: u64) {
+        prefetch(self.base + Choice::Wide.offset(ret));
     }
 
     /// A call with return address `ret` asks for its slot: for itself, with its landing, or to store there each time.

@@ -6,9 +6,11 @@
 //! added to each passage (counts, above all: one addition waits for the one before) is added once for all of them.
 //! Decoding is all that happens here; nothing is emitted and nothing but the program's code is read.
 
+use crate::facts::Facts;
 use crate::region::Regions;
 use alloc::vec::Vec;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use core::ops::Range;
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
 /// Longest superblock, in instructions. Longer ones gain nothing and make faults costlier to unwind.
 pub const INSNS_MAX: usize = 64;
@@ -43,9 +45,18 @@ pub struct Insn {
     pub ins: Instruction,
     /// What is done with it.
     pub kind: Kind,
+    /// The general registers that it writes, as bits; 0 where no client has events in superblocks.
+    pub writes: u16,
+    /// What its code says about it.
+    pub facts: Facts,
 }
 
 impl Insn {
+    /// That is only copied.
+    pub fn plain(ins: Instruction) -> Insn {
+        Insn { ins, kind: Kind::Plain, writes: 0, facts: Facts::of(&ins) }
+    }
+
     /// Its address.
     pub fn pc(&self) -> u64 {
         self.ins.ip()
@@ -130,10 +141,12 @@ pub struct Superblock {
     pub pc: u64,
     /// The instructions.
     pub insns: Vec<Insn>,
-    /// The general registers that each writes, as bits; empty where no client has events in superblocks.
-    pub written: Vec<u16>,
     /// What comes after.
     pub end: End,
+    /// The first of its instructions that jumps to its start, if there is one so far down.
+    back: usize,
+    /// Does it follow a jump anywhere?
+    jumps: bool,
 }
 
 impl Superblock {
@@ -142,20 +155,28 @@ impl Superblock {
         Superblock {
             pc: 0,
             insns: Vec::with_capacity(INSNS_MAX),
-            written: Vec::new(),
             end: End::JumpIndirect,
+            back: usize::MAX,
+            jumps: false,
         }
     }
 
     /// Is it a loop by itself: does one of its jumps lead to its start?
     pub fn jumps_to_itself(&self) -> bool {
-        self.insns.iter().any(|i| i.kind != Kind::Plain && i.ins.near_branch_target() == self.pc)
+        self.back < self.insns.len()
+    }
+
+    /// The bytes that it is made of, if they lie in one piece.
+    pub fn straight(&self) -> Option<Range<u64>> {
+        let last = self.insns.last().filter(|_| !self.jumps)?;
+        Some(self.pc..last.next())
     }
 
     /// Decodes at `pc`.
     pub fn decode(&mut self, regions: &Regions, pc: u64, insns_max: usize) {
         self.pc = pc;
         self.insns.clear();
+        (self.back, self.jumps) = (usize::MAX, false);
         let mut at = pc;
         let mut side_exits = 0;
         let mut iterations = 1;
@@ -166,42 +187,60 @@ impl Superblock {
                 self.end = if at == pc { End::NotExecutable { pc, at } } else { End::Jump { target: at } };
                 return;
             }
-            let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+            // (Used where it was made: it is large, and `with_ip` would copy it.)
+            let mut d = Decoder::try_with_ip(64, code, at, DecoderOptions::NONE);
+            let d = d.as_mut().expect("64 bits are a mode");
             loop {
                 if self.insns.len() >= insns_max {
                     self.end = End::Jump { target: d.ip() };
                     return;
                 }
                 let here = d.ip();
-                let mut ins = Instruction::default();
-                d.decode_out(&mut ins);
+                let n = self.insns.len();
+                // (Decoded in its place: what was just written field by field takes long to be copied.)
+                self.insns.push(Insn {
+                    ins: Instruction::default(),
+                    kind: Kind::Plain,
+                    writes: 0,
+                    facts: Facts::NONE,
+                });
+                let Some(insn) = self.insns.last_mut() else { return };
+                d.decode_out(&mut insn.ins);
+                let Insn { ins, kind, facts, .. } = insn;
+                *facts = Facts::of(ins);
+                let goes_back = ins.op0_kind() == OpKind::NearBranch64 && ins.near_branch_target() == pc;
+                if goes_back {
+                    self.back = self.back.min(n);
+                }
                 if ins.is_invalid() {
                     let out_of_bytes =
                         d.last_error() == iced_x86::DecoderError::NoMoreBytes && code.len() < 15;
-                    self.end = match (self.insns.is_empty(), out_of_bytes) {
+                    self.insns.truncate(n);
+                    self.end = match (n == 0, out_of_bytes) {
                         (false, _) => End::Jump { target: here },
                         (true, true) => End::NotExecutable { pc: here, at: at + code.len() as u64 },
                         (true, false) => End::Invalid { pc: here },
                     };
                     return;
                 }
-                let kind = match classify(&ins) {
-                    Class::Plain => plain_kind(&d, &ins),
+                match classify(ins, *facts) {
+                    Class::Plain => *kind = plain_kind(d, ins),
                     Class::Jump => {
                         let target = ins.near_branch_target();
-                        let seen = self.insns.iter().any(|i| i.pc() == target) || target == here;
-                        if seen || self.insns.len() + 1 >= insns_max {
-                            self.insns.push(Insn { ins, kind: Kind::End });
+                        *kind = Kind::InlinedJump;
+                        let seen = self.insns.iter().any(|i| i.pc() == target);
+                        if seen || n + 1 >= insns_max {
+                            self.insns[n].kind = Kind::End;
                             self.end = End::Jump { target };
                             return;
                         }
-                        self.insns.push(Insn { ins, kind: Kind::InlinedJump });
                         at = target;
+                        self.jumps = true;
                         continue 'run;
                     }
                     Class::Cond => {
                         let target = ins.near_branch_target();
-                        let body = (self.insns.len() + 1) / iterations;
+                        let body = (n + 1) / iterations;
                         if target == pc
                             && iterations < ITERATIONS_MAX
                             && side_exits == 0
@@ -210,30 +249,29 @@ impl Superblock {
                             && ins.is_jcc_short_or_near()
                         {
                             iterations += 1;
-                            self.insns.push(Insn { ins, kind: Kind::Again });
+                            *kind = Kind::Again;
                             at = pc;
+                            self.jumps = true;
                             continue 'run;
                         }
                         side_exits += 1;
-                        if target <= here || side_exits > SIDE_EXITS_MAX || self.insns.len() + 1 >= insns_max
-                        {
-                            self.insns.push(Insn { ins, kind: Kind::End });
+                        if target <= here || side_exits > SIDE_EXITS_MAX || n + 1 >= insns_max {
+                            *kind = Kind::End;
                             self.end = End::Cond { target, next: ins.next_ip() };
                             return;
                         }
-                        Kind::SideExit
+                        *kind = Kind::SideExit;
                     }
                     Class::End(end) => {
-                        if matches!(end, End::Unsupported { .. }) && !self.insns.is_empty() {
-                            self.end = End::Jump { target: here };
-                            return;
-                        }
-                        self.insns.push(Insn { ins, kind: Kind::End });
+                        *kind = Kind::End;
                         self.end = end;
+                        if matches!(end, End::Unsupported { .. }) && n != 0 {
+                            self.insns.truncate(n);
+                            self.end = End::Jump { target: here };
+                        }
                         return;
                     }
-                };
-                self.insns.push(Insn { ins, kind });
+                }
             }
         }
     }
@@ -242,7 +280,7 @@ impl Superblock {
 /// A placeholder that owns no memory, for taking another one out of its place.
 impl Default for Superblock {
     fn default() -> Self {
-        Superblock { pc: 0, insns: Vec::new(), written: Vec::new(), end: End::JumpIndirect }
+        Superblock { pc: 0, insns: Vec::new(), end: End::JumpIndirect, back: usize::MAX, jumps: false }
     }
 }
 
@@ -253,18 +291,23 @@ enum Class {
     End(End),
 }
 
-fn classify(ins: &Instruction) -> Class {
+#[inline]
+fn classify(ins: &Instruction, facts: Facts) -> Class {
+    if facts.goes_on() && !facts.is_system() && ins.segment_prefix() != Register::GS {
+        return Class::Plain;
+    }
+    classify_rare(ins)
+}
+
+/// All but the plain ones.
+fn classify_rare(ins: &Instruction) -> Class {
     let pc = ins.ip();
     let next = ins.next_ip();
     // iced calls `syscall` a call: look at the code before the flow.
     if ins.code() == Code::Syscall {
         return Class::End(End::Syscall { next });
     }
-    if matches!(
-        ins.mnemonic(),
-        Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Swapgs | Mnemonic::Lgs | Mnemonic::Xbegin
-    ) || ins.memory_segment() == Register::GS && has_memory(ins)
-    {
+    if Facts::of(ins).is_system() || ins.memory_segment() == Register::GS && has_memory(ins) {
         return Class::End(End::Unsupported { pc });
     }
     match ins.flow_control() {

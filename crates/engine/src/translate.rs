@@ -9,7 +9,7 @@
 
 use crate::access::may_stop;
 use crate::addrmap::Point;
-use crate::block::{Block, Exit, ExitKind, NONE};
+use crate::block::{Block, Exit, ExitKind, NONE, prefetch};
 use crate::bump::{Bump, add_rcx};
 use crate::cache::Arena;
 use crate::client::Client;
@@ -22,6 +22,7 @@ use crate::pages;
 use crate::state::off;
 use crate::superblock::{End, INSNS_MAX, Insn, Kind};
 use alloc::vec::Vec;
+use core::ops::Range;
 use iced_x86::{
     Code, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand, OpKind, Register,
 };
@@ -91,6 +92,7 @@ impl<C: Client> Engine<C> {
         if self.boot.flags & wire::boot::flags::VERBOSE != 0 {
             crate::bug::Line::new().text(b"farsight: translate ").hex(pc).print();
         }
+        prefetch(pc);
         self.cache.reserve_stubs(self.blocks.exits.len());
         let a = self.cache.arena_for(pc, &self.regions).ok_or(Trouble::CacheFull)?;
         self.blocks.keep_ahead();
@@ -106,7 +108,6 @@ impl<C: Client> Engine<C> {
             let max = if self.single_step() { 1 } else { INSNS_MAX };
             let mut sb = core::mem::take(&mut self.sb);
             self.decode(&mut sb, at, max);
-            self.blocks.prefetch(sb.end, sb.insns.last().map_or(at, Insn::pc));
             self.sb = sb;
             if self.trust_is_betrayed() {
                 if depth == 0 {
@@ -233,7 +234,12 @@ impl<C: Client> Engine<C> {
         self.blocks.set(self.sb.pc, id);
         self.cache.arena(s.arena).note(entry, s.cold.here(), id);
         let mut pages = core::mem::take(&mut self.page_list);
-        pages::distinct(self.sb.insns.iter().map(|i| (i.pc(), i.ins.len())), &mut pages);
+        match self.sb.straight() {
+            Some(code) => {
+                pages::distinct([(code.start, (code.end - code.start) as usize)].into_iter(), &mut pages)
+            }
+            None => pages::distinct(self.sb.insns.iter().map(|i| (i.pc(), i.ins.len())), &mut pages),
+        }
         if pages.is_empty() {
             pages.push(self.sb.pc & !0xfff);
         }
@@ -254,7 +260,15 @@ impl<C: Client> Engine<C> {
         let mut side = 0;
         self.lend(s, id, lent);
         let lent = (self.plan.borrowed, self.plan.scratch);
-        for k in 0..n {
+        let bump_at = bump.map_or(n, |b| b.0);
+        let mut next = 0;
+        loop {
+            let quiet = self.next_event(n).min(if next <= bump_at { bump_at } else { n });
+            let k = self.copy_run(s, entry, next..quiet);
+            next = k + 1;
+            if k >= n {
+                break;
+            }
             let insn = self.sb.insns[k];
             let bumped = bump.is_some_and(|b| b.0 == k);
             if let Some((at, counters)) = bump
@@ -293,7 +307,6 @@ impl<C: Client> Engine<C> {
                 }
                 Kind::SideExit | Kind::Again => {
                     let target = insn.side_exit().expect("such a jump leaves on the side");
-                    self.blocks.prefetch_at(target);
                     let live = self.live_exits.get(side).is_some_and(|live| *live);
                     let taken = insn.kind == Kind::SideExit;
                     let tail = if taken { self.tail_of(&insn, target).map(|t| (t, live)) } else { None };
@@ -352,6 +365,21 @@ impl<C: Client> Engine<C> {
         Some(Bump::new(counter, amount, flags_dead).and(self.client.path_cost(&self.sb, n)))
     }
 
+    /// Copies the first ones of these instructions, as far as nothing but their bytes matters. Returns the first other one.
+    fn copy_run(&mut self, s: &mut Streams, entry: u64, run: Range<usize>) -> usize {
+        for k in run.clone() {
+            let Insn { ins, kind, facts, .. } = &self.sb.insns[k];
+            let repeated = ins.has_rep_prefix() || ins.has_repne_prefix();
+            if *kind != Kind::Plain || repeated || !facts.goes_on() {
+                return k;
+            }
+            self.maps.copied(s.hot.here() - entry, ins.len());
+            // SAFETY: the instruction was just decoded from these bytes, under the same lock.
+            unsafe { s.hot.instruction(ins.ip(), ins.len()) };
+        }
+        run.end.max(run.start)
+    }
+
     /// Copies one instruction.
     fn copy(&mut self, s: &mut Streams, entry: u64, insn: &Insn, bumped: bool) {
         let ins = &insn.ins;
@@ -386,7 +414,7 @@ impl<C: Client> Engine<C> {
                 self.map_copy(entry, insn, at);
                 // SAFETY: the instruction was just decoded from these bytes, under the same lock.
                 unsafe { s.hot.instruction(ins.ip(), ins.len()) };
-                if ins.flow_control() == FlowControl::Interrupt {
+                if !insn.facts.goes_on() && ins.flow_control() == FlowControl::Interrupt {
                     // Traps report the address behind them, which may be a junction.
                     self.maps.reopen();
                     self.maps.add(s.hot.here() - entry, ins.len(), Point::After, 0);

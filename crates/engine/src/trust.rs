@@ -20,8 +20,9 @@
 use crate::bug::Line;
 use crate::client::Client;
 use crate::engine::Engine;
+use crate::facts::Facts;
 use crate::generation::forget_returns;
-use crate::liveness::{ALL, killed, read};
+use crate::liveness::{ALL, flags};
 use crate::region::Regions;
 use crate::state::ThreadState;
 use crate::superblock::End;
@@ -62,7 +63,9 @@ pub fn reads_first(regions: &Regions, pc: u64) -> bool {
         known += 1;
         // SAFETY: the holder of `regions` holds the engine lock; the bytes are dropped with the decoder.
         let code = unsafe { regions.code(at, 1024) };
-        let mut d = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
+        // (Used where it was made: it is large, and `with_ip` would copy it.)
+        let mut d = Decoder::try_with_ip(64, code, at, DecoderOptions::NONE);
+        let d = d.as_mut().expect("64 bits are a mode");
         let mut ins = Instruction::default();
         // Is rcx known not to be zero? Then a repeated comparison writes flags.
         let mut counted = false;
@@ -76,10 +79,11 @@ pub fn reads_first(regions: &Regions, pc: u64) -> bool {
                 break;
             }
             // (A system call leaves a copy of the flags in r11, which nobody looks at.)
-            if read(&ins) & open != 0 && ins.code() != Code::Syscall {
+            let (killed, read) = flags(&ins, Facts::of(&ins));
+            if read & open != 0 && ins.code() != Code::Syscall {
                 return true;
             }
-            open &= !killed(&ins);
+            open &= !killed;
             if counted && (ins.has_rep_prefix() || ins.has_repne_prefix()) {
                 open = 0; // a comparison that is made at least once
             }

@@ -42,11 +42,12 @@ mod calls;
 mod cells;
 mod general;
 mod leave;
+mod near;
 mod reads;
+mod stretch;
 
 use crate::layout::{CALLERS_NEAR, FOLD, FOLDED_MARK, Facts, Frame, NESTED, STAMPS, TO_FACTS, flag, gs};
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::offset_of;
 use core::ops::Range;
@@ -54,6 +55,9 @@ use engine::access::{Access, Kind};
 use engine::emit::{Asm, Reg, patch_rel32, reg};
 use engine::events::{Emit, Masked};
 use engine::modrm::{Alu, Mem, Size};
+use near::Near;
+use reads::Straight;
+use stretch::Stretches;
 use wire::growth::Metric;
 
 /// Condition codes.
@@ -169,8 +173,8 @@ pub struct Code {
     in_loop: bool,
     held: Held,
     shared: BTreeMap<Asked, Vec<u64>>,
-    /// Where those are that were asked for last. Every access asks for one or two.
-    recent: Vec<(Asked, u64)>,
+    near: Near,
+    stretches: Stretches,
 }
 
 /// What a shared routine is for: its kind, its registers, what the engine must know of those, and a detail.
@@ -179,9 +183,6 @@ struct Asked {
     what: u64,
     detail: u32,
 }
-
-const RECENT: usize = 1024;
-const NOTHING: Asked = Asked { what: u64::MAX, detail: 0 };
 
 impl Asked {
     #[inline(always)]
@@ -206,13 +207,6 @@ impl Asked {
         };
         let registers = u32::from_le_bytes([s, x, r, kind]);
         Asked { what: u64::from(context) << 32 | u64::from(registers), detail }
-    }
-
-    /// Its place among those asked for last.
-    #[inline(always)]
-    fn place(self) -> usize {
-        let mixed = (self.what ^ u64::from(self.detail) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (u64::BITS - RECENT.ilog2())) as usize
     }
 }
 
@@ -276,10 +270,12 @@ fn spare(scratch: [Reg; 3]) -> Reg {
 }
 
 /// `lea r, [rip to `to`]`
+#[inline]
 fn lea_code(a: &mut Asm, r: Reg, to: u64) {
-    a.bytes(&[0x48 | (r >> 3) << 2, 0x8d, (r & 7) << 3 | 5]);
-    let d = to.wrapping_sub(a.here() + 4);
-    a.d32(d as i32);
+    const BYTES: u64 = 7;
+    let head = u32::from_le_bytes([0x48 | (r >> 3) << 2, 0x8d, (r & 7) << 3 | 5, 0]);
+    let d = to.wrapping_sub(a.here() + BYTES);
+    a.two_words(head.into(), 3, d as u32, 4);
 }
 
 /// Goes to a shared routine that comes back here.
@@ -339,14 +335,15 @@ impl Code {
             in_loop: false,
             held: Held::default(),
             shared: BTreeMap::new(),
-            recent: vec![(NOTHING, 0); RECENT],
+            near: Near::new(),
+            stretches: Stretches::new(),
         }
     }
 
     /// The cache that shared routines are in is no longer added to.
     pub fn forget_routines(&mut self) {
         self.shared.clear();
-        self.recent.fill((NOTHING, 0));
+        self.near.forget();
     }
 
     /// A superblock begins; `in_loop`: it jumps back to itself.
@@ -599,20 +596,22 @@ impl Code {
     /// Where a shared routine is, in reach of both streams.
     #[inline(always)]
     fn routine(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
-        let asked = Asked::new(routine, e.scratch, e.context());
-        let (recent, at) = self.recent[asked.place() % RECENT];
-        if recent == asked && is_near(e, at) { at } else { self.routine_of(e, routine, asked) }
+        match self.near.get(e, routine) {
+            Some(at) if is_near(e, at) => at,
+            _ => self.routine_of(e, routine),
+        }
     }
 
     #[inline(never)]
-    fn routine_of(&mut self, e: &mut Emit<'_>, routine: Routine, asked: Asked) -> u64 {
+    fn routine_of(&mut self, e: &mut Emit<'_>, routine: Routine) -> u64 {
+        let asked = Asked::new(routine, e.scratch, e.context());
         let known = self.shared.get(&asked).and_then(|all| all.iter().copied().find(|&at| is_near(e, at)));
         let at = known.unwrap_or_else(|| {
             let at = self.emit_routine(e, routine);
             self.shared.entry(asked).or_default().push(at);
             at
         });
-        self.recent[asked.place()] = (asked, at);
+        self.near.set(e, routine, at);
         at
     }
 }

@@ -5,7 +5,7 @@ use crate::layout::gs;
 use alloc::vec::Vec;
 use count_rt::AccessCounter;
 use engine::client::StringCounters;
-use engine::superblock::{Insn, Superblock};
+use engine::superblock::{Insn, Kind, Superblock};
 use engine::sys;
 use iced_x86::{FlowControl, Mnemonic};
 use wire::growth::Cost;
@@ -29,38 +29,16 @@ impl Costs {
         self.prefix.clear();
         let mut sum = 0;
         self.prefix.push(0);
-        for insn in &sb.insns {
-            sum += self.one(insn);
-            self.prefix.push(sum);
-        }
+        let Costs { cost, accesses, prefix } = self;
+        prefix.extend(sb.insns.iter().map(|insn| {
+            sum += one(*cost, accesses, insn);
+            sum
+        }));
     }
 
     /// What its first `count` instructions cost.
     pub fn of(&self, count: usize) -> u32 {
         self.prefix.get(count).or(self.prefix.last()).copied().unwrap_or(0)
-    }
-
-    fn one(&mut self, insn: &Insn) -> u32 {
-        let ins = &insn.ins;
-        match self.cost {
-            Cost::Blocks => {
-                let plain = matches!(
-                    ins.flow_control(),
-                    FlowControl::Next | FlowControl::Interrupt | FlowControl::Exception
-                ) || ins.mnemonic() == Mnemonic::Syscall;
-                u32::from(!plain)
-            }
-            Cost::Instructions => 1,
-            Cost::Memory => {
-                let repeated = ins.has_rep_prefix() || ins.has_repne_prefix();
-                if repeated && ins.is_string_instruction() {
-                    return 0;
-                }
-                let (loads, stores) = self.accesses.count(ins);
-                u32::from(loads) + u32::from(stores)
-            }
-            Cost::Time => 0,
-        }
     }
 
     /// Where the iterations of a string instruction are counted.
@@ -74,6 +52,30 @@ impl Costs {
             stores: (stores > 0).then_some(gs::COST),
             loads_each: loads,
         })
+    }
+}
+
+/// What an instruction costs.
+#[inline]
+fn one(cost: Cost, accesses: &mut AccessCounter, insn: &Insn) -> u32 {
+    let ins = &insn.ins;
+    match cost {
+        Cost::Blocks if insn.facts.goes_on() => 0,
+        Cost::Blocks if matches!(insn.kind, Kind::SideExit | Kind::Again | Kind::InlinedJump) => 1,
+        Cost::Blocks => {
+            let plain = matches!(ins.flow_control(), FlowControl::Interrupt | FlowControl::Exception);
+            u32::from(!plain && ins.mnemonic() != Mnemonic::Syscall)
+        }
+        Cost::Instructions => 1,
+        Cost::Memory => {
+            let repeated = ins.has_rep_prefix() || ins.has_repne_prefix();
+            if repeated && ins.is_string_instruction() {
+                return 0;
+            }
+            let (loads, stores) = accesses.count(ins);
+            u32::from(loads) + u32::from(stores)
+        }
+        Cost::Time => 0,
     }
 }
 

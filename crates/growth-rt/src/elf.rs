@@ -15,11 +15,17 @@ pub struct Image {
     base: u64,
     /// (start, unwind entry) of functions as offsets from `base`, ascending in start.
     functions: Vec<(i32, i32)>,
+    /// How many functions begin before each multiple of [`PIECE_BYTES`] from the first one's start: where to search.
+    pieces: Vec<u32>,
     /// End of the executable mapping.
     end: u64,
     /// Entries of allocators, ascending.
     allocators: Vec<u64>,
 }
+
+/// Code whose functions are searched together: a handful.
+const PIECE_BYTES: u32 = 1 << 10;
+const PIECES_MAX: usize = 1 << 18;
 
 /// Names whose accesses are an allocator's.
 const ALLOCATORS: &[&[u8]] = &[
@@ -66,14 +72,20 @@ impl Image {
     /// An object whose first byte is at `head` and whose code is mapped at `code`. Its allocators are looked up if
     /// `allocators` says so.
     pub fn new(path: &[u8], head: Option<u64>, code: Range<u64>, allocators: bool) -> Image {
-        let mut image =
-            Image { base: code.start, functions: Vec::new(), end: code.end, allocators: Vec::new() };
+        let mut image = Image {
+            base: code.start,
+            functions: Vec::new(),
+            pieces: Vec::new(),
+            end: code.end,
+            allocators: Vec::new(),
+        };
         // The kernel's own object has its header in the same mapping.
         let head = head.or((path == b"[vdso]").then_some(code.start));
         let Some(head) = head else { return image };
         let Some(layout) = Layout::read(head) else { return image };
         if let Some(table) = layout.unwind {
             image.read_unwind_table(table);
+            image.index();
         }
         if allocators && path.first() == Some(&b'/') {
             image.allocators = Symbols::allocators(path, layout.bias).unwrap_or_default();
@@ -89,7 +101,7 @@ impl Image {
     /// The function that holds `address`, up to the next one.
     pub fn function_around(&self, address: u64) -> Option<Range<u64>> {
         let offset = i32::try_from(address.wrapping_sub(self.base) as i64).ok()?;
-        let next = self.functions.partition_point(|f| f.0 <= offset);
+        let next = self.functions_until(offset);
         let start = self.address(self.functions.get(next.checked_sub(1)?)?.0);
         let end = self.functions.get(next).map_or(self.end, |next| self.address(next.0));
         Some(start..end)
@@ -99,8 +111,36 @@ impl Image {
     /// that compilers move away have entries of their own, and begin in the middle of things.
     pub fn is_plain_entry(&self, address: u64) -> bool {
         let Ok(offset) = i32::try_from(address.wrapping_sub(self.base) as i64) else { return false };
-        let Ok(found) = self.functions.binary_search_by_key(&offset, |f| f.0) else { return false };
-        begins_plainly(self.address(self.functions[found].1)).unwrap_or(false)
+        let last = self.functions_until(offset).checked_sub(1);
+        let found = last.map(|i| self.functions[i]).filter(|f| f.0 == offset);
+        found.and_then(|f| begins_plainly(self.address(f.1))).unwrap_or(false)
+    }
+
+    /// How many functions begin at this offset or before it.
+    fn functions_until(&self, offset: i32) -> usize {
+        let Some(&(first, _)) = self.functions.first() else { return 0 };
+        let Ok(behind) = u32::try_from(i64::from(offset) - i64::from(first)) else { return 0 };
+        let piece = (behind / PIECE_BYTES) as usize;
+        let bound = |i: usize| self.pieces.get(i).map_or(self.functions.len(), |n| *n as usize);
+        let (from, to) =
+            if self.pieces.is_empty() { (0, self.functions.len()) } else { (bound(piece), bound(piece + 1)) };
+        from + self.functions[from..to].partition_point(|f| f.0 <= offset)
+    }
+
+    /// Fills `pieces`, unless functions lie further apart than in any object.
+    fn index(&mut self) {
+        let (Some(first), Some(last)) = (self.functions.first(), self.functions.last()) else { return };
+        let first = i64::from(first.0);
+        let piece_of = |start: i32| (i64::from(start) - first) as usize / PIECE_BYTES as usize;
+        if piece_of(last.0) >= PIECES_MAX {
+            return;
+        }
+        self.pieces.reserve_exact(piece_of(last.0) + 1);
+        for (n, function) in self.functions.iter().enumerate() {
+            while self.pieces.len() <= piece_of(function.0) {
+                self.pieces.push(n as u32);
+            }
+        }
     }
 
     fn address(&self, offset: i32) -> u64 {

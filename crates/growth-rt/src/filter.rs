@@ -12,7 +12,8 @@
 use alloc::vec::Vec;
 use engine::access::{Access, Class, Kind, Operand, machine_number};
 use engine::emit::reg;
-use engine::superblock::{Kind as InsnKind, Superblock};
+use engine::facts::Facts;
+use engine::superblock::{Insn, Kind as InsnKind, Superblock};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rbx, rbp, r12 to r15.
@@ -31,6 +32,10 @@ pub struct Filter {
     /// How far the stack pointer has moved.
     sp_moved: i64,
     seen: Vec<Seen>,
+    /// At least the registers that their operands are made of, as bits.
+    seen_registers: u16,
+    /// At least one bit for each kind of operand among them.
+    seen_kinds: u64,
     /// Of which operand the index of the cell is held in a register, by base and displacement (from the stack pointer
     /// that the superblock began with).
     held: Option<(Option<u8>, i64)>,
@@ -57,11 +62,16 @@ impl What {
         What(u32::from_le_bytes([o.base.unwrap_or(NONE), index, scale, o.fs.into()]))
     }
 
-    /// Is a register part of it whose bit is set?
-    fn uses(self, registers: u16) -> bool {
+    /// One of 64 bits, by a hash.
+    fn bit(self) -> u64 {
+        1 << (self.0.wrapping_mul(0x9e37_79b9) >> 26)
+    }
+
+    /// The registers that are part of it, as bits.
+    fn registers(self) -> u16 {
         let [base, index, ..] = self.0.to_le_bytes();
-        let bit = |r: u8| u32::from(registers).checked_shr(r.into()).unwrap_or(0) & 1 != 0;
-        bit(base) || bit(index)
+        let bit = |r: u8| 1u16.checked_shl(r.into()).unwrap_or(0);
+        bit(base) | bit(index)
     }
 }
 
@@ -75,6 +85,8 @@ impl Filter {
             written: 0,
             sp_moved: 0,
             seen: Vec::new(),
+            seen_registers: 0,
+            seen_kinds: 0,
             held: None,
             asked: None,
         }
@@ -86,9 +98,15 @@ impl Filter {
         self.next = 0;
         self.written = 0;
         self.sp_moved = 0;
-        self.seen.clear();
+        self.forget_seen();
         self.held = None;
         self.asked = None;
+    }
+
+    fn forget_seen(&mut self) {
+        self.seen.clear();
+        self.seen_registers = 0;
+        self.seen_kinds = 0;
     }
 
     /// How far behind the cell whose index is held an access lies, if it has the same base: to be asked right after
@@ -113,14 +131,14 @@ impl Filter {
     /// What is left of an access to be noted; accesses come in program order.
     pub fn needed(&mut self, sb: &Superblock, a: &Access) -> Option<Kind> {
         while self.next < a.index.min(sb.insns.len()) {
-            let ins = &sb.insns[self.next].ins;
+            let Insn { ins, kind, writes, facts } = &sb.insns[self.next];
             // What the engine finds out at run time takes a register.
-            if self.asked != Some(self.next) && may_access(ins) {
+            if self.held.is_some() && self.asked != Some(self.next) && may_access(ins, *facts) {
                 self.held = None;
             }
-            self.pass(ins, sb.written[self.next]);
-            if self.marks && sb.insns[self.next].kind == InsnKind::Again {
-                self.seen.clear();
+            self.pass(ins, *facts, *writes);
+            if self.marks && *kind == InsnKind::Again {
+                self.forget_seen();
             }
             self.next += 1;
         }
@@ -132,9 +150,11 @@ impl Filter {
         let (what, from) = (What::of(&a.operand), self.displacement(a));
         let to = from.wrapping_add(a.bytes.into());
         let (mut read, mut written) = (false, false);
-        for seen in self.seen.iter().filter(|s| s.what == what && s.from <= from && to <= s.to) {
-            read = true;
-            written |= seen.write;
+        if self.seen_kinds & what.bit() != 0 {
+            for seen in self.seen.iter().filter(|s| s.what == what && s.from <= from && to <= s.to) {
+                read = true;
+                written |= seen.write;
+            }
         }
         let kind = match a.kind {
             Kind::Read if read => return None,
@@ -142,6 +162,8 @@ impl Filter {
             Kind::ReadWrite if read => Kind::Write,
             kind => kind,
         };
+        self.seen_registers |= what.registers();
+        self.seen_kinds |= what.bit();
         self.seen.push(Seen { what, from, to, write: a.kind != Kind::Read });
         Some(kind)
     }
@@ -161,14 +183,9 @@ impl Filter {
     }
 
     /// Accounts for an instruction that writes these registers.
-    fn pass(&mut self, ins: &Instruction, mut written: u16) {
-        if ins.has_lock_prefix()
-            || matches!(
-                ins.mnemonic(),
-                Mnemonic::Xchg | Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence | Mnemonic::Cpuid
-            )
-        {
-            self.seen.clear();
+    fn pass(&mut self, ins: &Instruction, facts: Facts, mut written: u16) {
+        if ins.has_lock_prefix() || facts.orders() {
+            self.forget_seen();
         }
         let rsp = 1u16 << reg::RSP;
         if written & rsp != 0
@@ -177,18 +194,22 @@ impl Filter {
             self.sp_moved += moved;
             written &= !rsp;
         }
-        if written != 0 {
-            self.seen.retain(|seen| !seen.what.uses(written));
-            self.held = self.held.filter(|(base, _)| base.is_none_or(|r| written >> r & 1 == 0));
+        if written & self.seen_registers != 0 {
+            self.seen.retain(|seen| seen.what.registers() & written == 0);
+            self.seen_registers &= !written;
+        }
+        if self.held.is_some_and(|(base, _)| base.is_some_and(|r| written >> r & 1 != 0)) {
+            self.held = None;
         }
         self.written |= written;
     }
 }
 
 /// May the instruction access memory?
-fn may_access(ins: &Instruction) -> bool {
-    let has_operand = (0..ins.op_count()).any(|i| ins.op_kind(i) == OpKind::Memory);
-    ins.is_string_instruction() || has_operand && !matches!(ins.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+fn may_access(ins: &Instruction, facts: Facts) -> bool {
+    // (An operand that is not there is no memory either, and a fifth one never is.)
+    let kinds = [ins.op0_kind(), ins.op1_kind(), ins.op2_kind(), ins.op3_kind()];
+    facts.is_string() || kinds.contains(&OpKind::Memory) && !facts.is_address()
 }
 
 /// Is instruction `k` one of the two by which a PLT enters the dynamic linker?
@@ -226,7 +247,7 @@ fn moves_stack(ins: &Instruction) -> Option<i64> {
 mod tests {
     use super::*;
     use engine::access::Finder;
-    use engine::superblock::{End, Insn};
+    use engine::superblock::End;
     use iced_x86::{Decoder, DecoderOptions};
 
     /// What is left of the accesses of some code.
@@ -234,12 +255,12 @@ mod tests {
         let mut sb = Superblock::new();
         sb.end = End::JumpIndirect;
         for ins in Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).iter() {
-            sb.insns.push(Insn { ins, kind: InsnKind::Plain });
+            sb.insns.push(Insn::plain(ins));
         }
         let mut finder = Finder::default();
         let mut accesses = Vec::new();
-        for (k, insn) in sb.insns.iter().enumerate() {
-            sb.written.push(finder.find(&insn.ins, k, &mut accesses).writes);
+        for (k, insn) in sb.insns.iter_mut().enumerate() {
+            insn.writes = finder.find(insn, k, &mut accesses).writes;
         }
         let mut filter = Filter::new(marks);
         filter.begin(at_entry);

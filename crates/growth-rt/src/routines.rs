@@ -189,7 +189,7 @@ impl Routines {
                 if end.is_none() {
                     // (It may have grown; those listed do not overlap.)
                     let within = overlapping(&self.fileless, |&from| from, around.start, around.end);
-                    within.iter().for_each(|(_, to)| drop(self.fileless.remove(to)));
+                    self.fileless.retain(|to, _| !within.iter().any(|piece| piece.1 == *to));
                     self.fileless.insert(around.end, around.start);
                 }
                 end?

@@ -3,6 +3,7 @@
 use super::*;
 
 /// Where the code that counts a first read leaves its straight path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counted {
     /// There is no stamp, or its owner is far down.
     old: u64,
@@ -11,11 +12,25 @@ struct Counted {
 }
 
 /// Where a read leaves its straight path, and what is behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Straight {
     /// The stamps of two cells differ.
     differ: Option<u64>,
     counted: Counted,
     behind: u64,
+}
+
+impl Straight {
+    /// The same if the code lies so many bytes further on.
+    pub(super) fn moved(&self, by: u64) -> Straight {
+        let on = |at: u64| at.wrapping_add(by);
+        let Counted { old, store } = self.counted;
+        Straight {
+            differ: self.differ.map(on),
+            counted: Counted { old: on(old), store: on(store) },
+            behind: on(self.behind),
+        }
+    }
 }
 
 /// R becomes the stamp of one cell, or of two that have the same one. The jump that is returned is taken where they
@@ -135,7 +150,7 @@ impl Code {
         self.hold_x(e);
         let straight = if is_likely {
             self.held.r = false;
-            likely(e.hot, e.scratch, cells, offset)
+            self.stretches.append(e.hot, e.scratch, cells, offset)
         } else {
             self.read_aside(e, cells, offset)
         };
