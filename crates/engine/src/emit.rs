@@ -111,7 +111,7 @@ impl Asm {
         if len <= PATTERN_BYTES && PATTERN_BYTES <= self.room() {
             // (All of it, without a loop: a loop would become a call of memcpy, which takes longer than all the rest.)
             let part = |k: usize| {
-                // SAFETY: a sixteenth of the pattern's eight parts, into a stream with room for all of them.
+                // SAFETY: one of the eight parts of the pattern, into a stream with room for all of them.
                 unsafe {
                     let word = code.as_ptr().add(k * 16).cast::<[u64; 2]>().read_unaligned();
                     start.add(k * 16).cast::<[u64; 2]>().write_unaligned(word);

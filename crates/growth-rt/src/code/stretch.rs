@@ -2,7 +2,7 @@
 //!
 //! What a read does on its straight path depends on the scratch registers, on whether it is of one cell or of two, and
 //! on how far these lie behind the one whose index is in S: a displacement of two or three instructions. Encoding its
-//! some twenty instructions anew took a quarter of the time of translation. So the first stretch of a kind is encoded
+//! some twenty instructions anew took a twentieth of the time of translation. So the first stretch of a kind is encoded
 //! and kept; at all further places its bytes are copied, and the displacements filled in. It can lie anywhere: its
 //! jumps stay inside, or lead to where they are told later.
 
