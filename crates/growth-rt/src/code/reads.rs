@@ -73,7 +73,7 @@ pub(super) fn far_of_many(c: &mut Asm, [s, x, r]: [Reg; 3]) -> u64 {
 
 /// Searches from a frame down; `change` emits what adds to a word or subtracts.
 fn search(c: &mut Asm, [frame, r]: [Reg; 2], change: impl Fn(&mut Asm, Alu, Mem)) -> u64 {
-    // (No stamp is older than that of any frame.)
+    // (0, which says that there is no stamp, is older than that of any frame.)
     c.alu_store(Alu::Cmp, Size::D, &Mem::base(frame, STAMP - FURTHEST), r);
     let old = c.jcc_later(cc::A);
     change(c, Alu::Add, Mem::base(frame, FAR - FRAME));
